@@ -1,0 +1,98 @@
+"""Messages: all that ever passes between a party and anybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import Flag, auto
+from typing import Any, ClassVar
+
+import numpy as np
+
+
+class Source(Flag):
+    """What a message is derived from: a claim, which the non-interference tests prove."""
+
+    NOTHING = 0
+    COUNTS = auto()
+    STRUCTURE = auto()
+    FEATURES = auto()
+    LABELS = auto()
+
+    @property
+    def words(self) -> str:
+        """
+        >>> (Source.COUNTS | Source.LABELS).words, Source.NOTHING.words
+        ('counts, labels', 'nothing')
+        """
+        return ", ".join(s.name.lower() for s in Source if s in self and s.name) or "nothing"
+
+
+EVERYTHING = Source.COUNTS | Source.STRUCTURE | Source.FEATURES | Source.LABELS
+
+
+@dataclass(frozen=True)
+class ArraySpec:
+    """What a message's array must look like, checked before anything is made of it."""
+
+    dtype: str
+    """`i4`, `i8`, `f8`; or `f`, either of the two floating-point precisions that models train in."""
+    dims: tuple[str, ...]
+    """A name per dimension: dimensions of one name agree within a message, and with what the receiver knows."""
+    below: str | None = None
+    """Whole numbers: at least 0 and below the size of this name."""
+
+    @property
+    def dtypes(self) -> tuple[np.dtype[Any], ...]:
+        names = ("f4", "f8") if self.dtype == "f" else (self.dtype,)
+        return tuple(np.dtype(f"<{name}") for name in names)
+
+
+def array(dtype: str, *dims: str, below: str | None = None, by_row: bool = False) -> Any:
+    """Declare a field that holds an array.
+
+    With `by_row`, each party sees only those rows of the array that it has to do with (`Federation.sum`).
+    """
+    return field(metadata={"array": ArraySpec(dtype, dims, below), "by_row": by_row})
+
+
+@dataclass(frozen=True, eq=False)
+class Message:
+    """One kind of message: a closed set of fields, each int, float, str or an array."""
+
+    sources: ClassVar[Source]
+    """What it is derived from."""
+    tells: ClassVar[str]
+    """What its receiver learns, in words."""
+    peer: ClassVar[bool] = False
+    """From party to party: sealed."""
+    reply: ClassVar[type[Message] | None] = None
+    """The kind of message that answers it."""
+    unit: ClassVar[str | None] = None
+    """The array whose length the ledger counts as rows."""
+
+    @classmethod
+    def specs(cls) -> Mapping[str, ArraySpec]:
+        """The arrays of this kind of message."""
+        return {f.name: f.metadata["array"] for f in fields(cls) if "array" in f.metadata}
+
+    @classmethod
+    def by_row(cls) -> tuple[str, ...]:
+        """The arrays of which each party sees its own rows only."""
+        return tuple(f.name for f in fields(cls) if f.metadata.get("by_row"))
+
+    @property
+    def rows(self) -> int:
+        return len(getattr(self, self.unit)) if self.unit else 0
+
+    def complaint(self) -> str | None:
+        """What is wrong with the fields taken together, if anything; asked once a message is decoded."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class Done(Message):
+    """A party has finished a step that has nothing to tell the coordinator."""
+
+    sources = Source.NOTHING
+    tells = "that a step is finished"

@@ -1,0 +1,80 @@
+"""One owner's side of a method: no threads, no sockets, no other party's object."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, TypeVar
+
+from fedstruct.errors import RefusedMessage
+from fedstruct.federation.codec import Limits
+from fedstruct.federation.message import Message
+from fedstruct.graph.party_graph import PartyGraph
+
+M = TypeVar("M", bound=Message)
+F = TypeVar("F", bound=Callable[..., Message])
+
+
+def answers(kind: type[Message]) -> Callable[[F], F]:
+    """Mark the method of a party that answers this kind of message."""
+
+    def mark(method: F) -> F:
+        method._answers = kind  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+class Party(ABC):
+    """One owner's side. Its site hands it one question at a time; it answers, and may post to peers.
+
+    Posts leave when the step ends; the next step finds them in the inbox, in federation order.
+    """
+
+    _handlers: ClassVar[dict[type[Message], str]] = {}
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        marked = {m._answers: name for name, m in vars(cls).items() if hasattr(m, "_answers")}
+        inherited = [base._handlers for base in cls.__mro__[1:] if issubclass(base, Party)]
+        cls._handlers = {k: v for handlers in reversed(inherited) for k, v in handlers.items()} | marked
+
+    def __init__(self, own: PartyGraph, parties: tuple[str, ...]) -> None:
+        self.own = own
+        self.parties = parties
+        """Everybody's name, in federation order."""
+        self.me = parties.index(own.name)
+        self._outbox: list[tuple[str, Message]] = []
+        self._inbox: dict[str, list[Message]] = {}
+
+    def answer(self, question: Message) -> Message:
+        """Answer one question of the coordinator."""
+        handler = self._handlers.get(type(question))
+        if handler is None:
+            raise RefusedMessage(f"{self.own.name} has no answer to '{type(question).__name__}'")
+        reply: Message = getattr(self, handler)(question)
+        return reply
+
+    def limits(self) -> Limits:
+        """What this party knows of the messages that may come to it."""
+        return Limits()
+
+    def post(self, to: str, message: Message) -> None:
+        """Send to a peer when this step ends; what goes to oneself is not sent and not counted."""
+        self._outbox.append((to, message))
+
+    def inbox(self, kind: type[M]) -> Iterator[tuple[str, M]]:
+        """What was posted to this party in the step before, in federation order."""
+        for sender in self.parties:
+            for message in self._inbox.get(sender, ()):
+                if isinstance(message, kind):
+                    yield sender, message
+
+    def take_posts(self) -> list[tuple[str, Message]]:
+        """For the site, at the end of a step: what is to leave."""
+        posts, self._outbox = self._outbox, []
+        return posts
+
+    def put_inbox(self, inbox: dict[str, list[Message]]) -> None:
+        """For the site, at the start of a step: what came."""
+        self._inbox = inbox

@@ -1,0 +1,237 @@
+"""The graph: what the federation would know if it were one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array, diags_array, issparse
+
+from fedstruct.errors import FedstructError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+UNKNOWN = -1
+"""The label of a node whose class nobody told."""
+
+UNUSED, TRAIN, VALIDATION, TEST = 0, 1, 2, 3
+"""What `split` holds."""
+
+Features = np.ndarray | csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Nodes with features and labels, and the edges between them.
+
+    `adjacency[u, v]` is the weight of the edge from u to v; an undirected graph stores each edge both ways.
+
+    >>> triangle = Graph.from_edges([[0, 1, 2], [1, 2, 0]], features=np.eye(3), labels=[0, 1, 0])
+    >>> triangle.nodes, triangle.edges, triangle.classes, triangle.directed
+    (3, 3, 2, False)
+    """
+
+    adjacency: csr_array
+    features: Features
+    labels: np.ndarray
+    classes: int
+    directed: bool = False
+    ids: np.ndarray | None = None
+    split: np.ndarray | None = None
+    attributes: Mapping[str, np.ndarray] = field(default_factory=dict)
+    name: str = "graph"
+
+    def __post_init__(self) -> None:
+        n = self.adjacency.shape[0]
+        check_nodes(self.name, n, self.features, self.labels, self.classes, self.ids, self.split)
+        for key, values in self.attributes.items():
+            if len(values) != n:
+                raise FedstructError(f"{self.name}: attribute '{key}' has {len(values)} values for {n} nodes")
+
+    @classmethod
+    def from_edges(
+        cls,
+        edge_index: Any,
+        *,
+        features: Any,
+        labels: Any,
+        weights: Any = None,
+        directed: bool = False,
+        classes: int | None = None,
+        **more: Any,
+    ) -> Graph:
+        """Build a graph from a 2 × E array of node numbers.
+
+        Repeated edges count once; where weights are given, their weights add up.
+        """
+        name = more.get("name", "graph")
+        labels = as_labels(labels, name)
+        features = as_features(features, name)
+        adjacency = _adjacency(edge_index, weights, len(labels), directed, name)
+        if classes is None:
+            classes = int(labels.max(initial=UNKNOWN)) + 1
+        return cls(adjacency, features, labels, classes, directed, **more)
+
+    @property
+    def nodes(self) -> int:
+        return int(self.adjacency.shape[0])
+
+    @property
+    def edges(self) -> int:
+        """How many edges there are; an undirected one counts once."""
+        loops = np.count_nonzero(self.adjacency.diagonal())
+        return int(self.adjacency.nnz if self.directed else (self.adjacency.nnz + loops) // 2)
+
+    @property
+    def weighted(self) -> bool:
+        return bool(np.any(self.adjacency.data != 1))
+
+    @property
+    def homophily(self) -> float:
+        """The share of edges whose two ends carry the same known label."""
+        a = self.adjacency.tocoo()
+        u, v = self.labels[a.coords[0]], self.labels[a.coords[1]]
+        known = (u != UNKNOWN) & (v != UNKNOWN)
+        return float((u == v)[known].mean()) if known.any() else float("nan")
+
+    def undirected(self) -> Graph:
+        """Every edge both ways; the weights of opposite edges add up, unweighted ones stay 1."""
+        if not self.directed:
+            return self
+        turned = self.adjacency.T.tocsr()
+        if self.weighted:
+            both = self.adjacency + turned - diags_array(self.adjacency.diagonal())
+        else:
+            both = self.adjacency.maximum(turned)
+        both = both.tocsr()
+        both.eliminate_zeros()
+        return replace(self, adjacency=both, directed=False)
+
+    def without_self_loops(self) -> Graph:
+        loops = self.adjacency.diagonal()
+        if not loops.any():
+            return self
+        rest = (self.adjacency - diags_array(loops)).tocsr()
+        rest.eliminate_zeros()
+        return replace(self, adjacency=rest)
+
+    def with_split(self, split: np.ndarray) -> Graph:
+        return replace(self, split=split)
+
+    @classmethod
+    def from_pyg(cls, data: Data, name: str = "graph") -> Graph:
+        """Read a `torch_geometric.data.Data`; its masks, if one-dimensional, become the split."""
+        n = int(data.num_nodes)
+        split = None
+        masks = {TRAIN: "train_mask", VALIDATION: "val_mask", TEST: "test_mask"}
+        if all(getattr(data, m, None) is not None and getattr(data, m).dim() == 1 for m in masks.values()):
+            split = np.zeros(n, np.int8)
+            for value, mask in masks.items():
+                split[getattr(data, mask).numpy()] = value
+        weights = data.edge_weight.numpy() if getattr(data, "edge_weight", None) is not None else None
+        return cls.from_edges(
+            data.edge_index.numpy(),
+            features=np.zeros((n, 0)) if data.x is None else data.x.numpy(),
+            labels=np.full(n, UNKNOWN) if data.y is None else data.y.numpy(),
+            weights=weights,
+            directed=data.is_directed(),
+            split=split,
+            name=name,
+        )
+
+    def to_pyg(self) -> Data:
+        """The same graph as a `torch_geometric.data.Data`."""
+        import torch
+        from torch_geometric.data import Data
+
+        a = self.adjacency.tocoo()
+        x = self.features.toarray() if issparse(self.features) else self.features
+        data = Data(
+            x=torch.from_numpy(np.array(x)),
+            edge_index=torch.from_numpy(np.stack(a.coords).astype(np.int64)),
+            y=torch.from_numpy(self.labels.copy()),
+            num_nodes=self.nodes,
+        )
+        if self.weighted:
+            data.edge_weight = torch.from_numpy(a.data.astype(np.float32))
+        if self.split is not None:
+            data.train_mask = torch.from_numpy(self.split == TRAIN)
+            data.val_mask = torch.from_numpy(self.split == VALIDATION)
+            data.test_mask = torch.from_numpy(self.split == TEST)
+        return data
+
+
+def as_labels(labels: Any, name: str) -> np.ndarray:
+    """Labels as whole numbers; NaN and negative numbers mean unknown."""
+    array = np.asarray(labels)
+    if array.ndim != 1:
+        raise FedstructError(f"{name}: labels must be one number per node, not an array of shape {array.shape}")
+    if array.dtype.kind == "f":
+        array = np.where(np.isnan(array), UNKNOWN, array)
+        if np.any(array != np.floor(array)) or np.any(np.isinf(array)):
+            raise FedstructError(f"{name}: labels must be whole numbers 0, 1, 2, …")
+    elif array.dtype.kind not in "iub":
+        raise FedstructError(f"{name}: labels must be whole numbers 0, 1, 2, …, not {array.dtype}")
+    return np.where(array < 0, UNKNOWN, array).astype(np.int64)
+
+
+def as_features(features: Any, name: str) -> Features:
+    """Features as float32, dense or CSR."""
+    if issparse(features):
+        return csr_array(features, dtype=np.float32)
+    array = np.asarray(features)
+    if array.ndim != 2 or array.dtype.kind not in "fiub":
+        raise FedstructError(f"{name}: features must be a table of numbers, one row per node")
+    return array.astype(np.float32)
+
+
+def check_nodes(
+    name: str,
+    n: int,
+    features: Features,
+    labels: np.ndarray,
+    classes: int,
+    ids: np.ndarray | None,
+    split: np.ndarray | None,
+) -> None:
+    """Refuse node tables that do not fit each other."""
+    for what, table in (("features", features), ("labels", labels), ("ids", ids), ("split", split)):
+        if table is not None and table.shape[0] != n:
+            raise FedstructError(f"{name}: {what} has {table.shape[0]} rows for {n} nodes")
+    values = features.data if issparse(features) else features
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values).all(axis=1))) if values.ndim == 2 else int(
+            np.searchsorted(features.indptr, np.argmin(np.isfinite(values)), side="right") - 1
+        )
+        raise FedstructError(f"{name}: the features of node {row} are not finite; replace NaN and infinity first")
+    if labels.size and labels.max() >= classes:
+        raise FedstructError(f"{name}: label {labels.max()} of node {labels.argmax()} is not below classes = {classes}")
+    if split is not None and not np.isin(split, (UNUSED, TRAIN, VALIDATION, TEST)).all():
+        raise FedstructError(f"{name}: split must hold 0 (unused), 1 (train), 2 (validation) or 3 (test)")
+
+
+def _adjacency(edge_index: Any, weights: Any, n: int, directed: bool, name: str) -> csr_array:
+    edges = np.asarray(edge_index)
+    if edges.ndim != 2 or edges.shape[0] != 2 or (edges.size and edges.dtype.kind not in "iu"):
+        raise FedstructError(f"{name}: edge_index must be whole numbers in two rows, source and target")
+    edges = edges.astype(np.int64)
+    if edges.size and (edges.min() < 0 or edges.max() >= n):
+        bad = int(np.argmax(((edges < 0) | (edges >= n)).any(axis=0)))
+        u, v = edges[:, bad]
+        raise FedstructError(f"{name}: edge {bad} joins nodes {u} and {v}, but the nodes are 0 to {n - 1}")
+    w = np.ones(edges.shape[1]) if weights is None else np.asarray(weights, dtype=np.float64)
+    if w.shape != (edges.shape[1],):
+        raise FedstructError(f"{name}: {w.size} edge weights for {edges.shape[1]} edges")
+    if not (np.isfinite(w).all() and (w > 0).all()):
+        bad = int(np.argmin(np.isfinite(w) & (w > 0)))
+        raise FedstructError(f"{name}: the weight of edge {bad} is {w[bad]}; weights must be positive and finite")
+    a = coo_array((w, (edges[0], edges[1])), shape=(n, n)).tocsr()
+    if weights is None:
+        a.data[:] = 1.0
+    if not directed:
+        a = a.maximum(a.T).tocsr()
+    a.sort_indices()
+    return a

@@ -1,0 +1,140 @@
+"""Cut one graph into the parts of many owners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from fedstruct.errors import FedstructError, unknown
+from fedstruct.graph.graph import Graph
+from fedstruct.graph.party_graph import Border, PartyGraph
+from fedstruct.seeds import stream
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """A graph and its owners: the view from above, which no party has.
+
+    `nodes[i]` lists the graph's nodes that party i owns, in the party's own numbering.
+    """
+
+    graph: Graph
+    owner: np.ndarray
+    parties: tuple[PartyGraph, ...]
+    nodes: tuple[np.ndarray, ...]
+    name: str
+
+    def __len__(self) -> int:
+        return len(self.parties)
+
+
+def random(graph: Graph, parties: int, seed: int = 0) -> Partition:
+    """Draw each node's owner independently; nobody is left without a node.
+
+    >>> ring = Graph.from_edges([[0, 1, 2, 3], [1, 2, 3, 0]], features=np.eye(4), labels=[0, 1, 0, 1])
+    >>> parts = random(ring, parties=2, seed=1)
+    >>> sum(p.nodes for p in parts.parties), len(parts)
+    (4, 2)
+    """
+    _check_count(parties, graph)
+    draw = stream(seed, "partition", "random", parties)
+    owner = draw.integers(parties, size=graph.nodes)
+    counts = np.bincount(owner, minlength=parties)
+    for empty in np.flatnonzero(counts == 0):
+        giver = np.argmax(counts)
+        node = draw.choice(np.flatnonzero(owner == giver))
+        owner[node] = empty
+        counts[giver] -= 1
+        counts[empty] += 1
+    return cut(graph, owner, [f"party-{i + 1}" for i in range(parties)], seed, "random")
+
+
+def by_vector(graph: Graph, owners: Any, seed: int = 0, name: str = "given") -> Partition:
+    """Owners as given: one name or number per node; the parties are in sorted order of their names."""
+    owners = np.asarray(owners)
+    if owners.shape != (graph.nodes,):
+        raise FedstructError(f"the owners are of shape {owners.shape}, but {graph.name} has {graph.nodes} nodes")
+    names, owner = np.unique(owners, return_inverse=True)
+    labels = [f"party-{n}" if owners.dtype.kind in "iu" else str(n) for n in names]
+    return cut(graph, owner, labels, seed, name)
+
+
+def by_attribute(graph: Graph, attribute: str, seed: int = 0) -> Partition:
+    """Owners from one of the graph's attributes, say `bank`."""
+    if attribute not in graph.attributes:
+        if not graph.attributes:
+            raise FedstructError(f"{graph.name} has no attributes, so none named '{attribute}' can name the owners")
+        raise unknown("attribute", attribute, graph.attributes)
+    return by_vector(graph, graph.attributes[attribute], seed, f"attribute:{attribute}")
+
+
+def cut(graph: Graph, owner: np.ndarray, names: list[str], seed: int, how: str) -> Partition:
+    """Give each party what it owns; its nodes are renumbered in a random order, drawn once."""
+    n, parties = graph.nodes, len(names)
+    shuffled = stream(seed, "partition", "numbers").permutation(n)
+    order = shuffled[np.argsort(owner[shuffled], kind="stable")]
+    sizes = np.bincount(owner, minlength=parties)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    number = np.empty(n, np.int64)
+    number[order] = np.arange(n) - starts[owner[order]]
+
+    a = graph.adjacency.tocoo()
+    u, v = a.coords
+    weight = a.data
+    inside = owner[u] == owner[v]
+    crossing = ~inside
+    out = _grouped(owner[u][crossing], u[crossing], v[crossing], weight[crossing], parties)
+    into = _grouped(owner[v][crossing], v[crossing], u[crossing], weight[crossing], parties)
+    own = _grouped(owner[u][inside], u[inside], v[inside], weight[inside], parties)
+
+    made = []
+    nodes = tuple(order[starts[i] : starts[i + 1]] for i in range(parties))
+    for i, mine in enumerate(nodes):
+        others = [j for j in range(parties) if j != i]
+        position = np.full(parties, -1)
+        position[others] = np.arange(parties - 1)
+
+        def border(edges: tuple[np.ndarray, ...], position: np.ndarray = position) -> Border:
+            here, there, w = edges
+            rank = np.lexsort((number[there], position[owner[there]], number[here]))
+            here, there, w = here[rank], there[rank], w[rank]
+            return Border(number[here], position[owner[there]], number[there], w)
+
+        source, target, w = own[i]
+        inner = csr_array((w, (number[source], number[target])), shape=(len(mine), len(mine)))
+        inner.sort_indices()
+        made.append(
+            PartyGraph(
+                name=names[i],
+                peers=tuple(names[j] for j in others),
+                features=graph.features[mine],
+                labels=graph.labels[mine],
+                classes=graph.classes,
+                inner=inner,
+                outgoing=border(out[i]),
+                incoming=border(into[i]),
+                directed=graph.directed,
+                ids=None if graph.ids is None else graph.ids[mine],
+                split=None if graph.split is None else graph.split[mine],
+            )
+        )
+    return Partition(graph, owner, tuple(made), nodes, how)
+
+
+def _grouped(by: np.ndarray, *columns_and_count: Any) -> list[tuple[np.ndarray, ...]]:
+    """Columns cut into one piece per party."""
+    *columns, parties = columns_and_count
+    order = np.argsort(by, kind="stable")
+    bounds = np.searchsorted(by[order], np.arange(parties + 1))
+    sorted_columns = [column[order] for column in columns]
+    return [tuple(c[bounds[i] : bounds[i + 1]] for c in sorted_columns) for i in range(parties)]
+
+
+def _check_count(parties: int, graph: Graph) -> None:
+    if parties < 1:
+        raise FedstructError(f"parties must be at least 1, not {parties}")
+    if parties > graph.nodes:
+        raise FedstructError(f"{parties} parties cannot share the {graph.nodes} nodes of {graph.name}; ask for fewer")

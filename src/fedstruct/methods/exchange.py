@@ -1,0 +1,275 @@
+"""Algorithm 3: each party acquires its rows of Ā, the combined adjacency, from its peers.
+
+Reference: Aliakbari, Östman and Graell i Amat, "Decoupled Subgraph Federated Learning", appendix "Scheme to obtain the
+local partition of the L-hop combined adjacency matrix".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, model_validator
+from scipy.sparse import csr_array
+
+from fedstruct.errors import FedstructError
+from fedstruct.federation.codec import Limits
+from fedstruct.federation.federation import Federation
+from fedstruct.federation.message import Done, Message, Source, array
+from fedstruct.federation.party import Party, answers
+from fedstruct.federation.watch import Watch
+from fedstruct.graph.graph import TRAIN
+from fedstruct.graph.party_graph import PartyGraph
+from fedstruct.methods.options import Options
+from fedstruct.structure import exposure
+from fedstruct.structure.kernels import added, divide_rows, row_sums, with_self_loops
+from fedstruct.structure.prune import prune_blocks
+
+
+class StructureOptions(Options):
+    """How Ā = Σ β_l Â^l is acquired."""
+
+    layers_structure: int = Field(5, ge=1, description="L_s, the hops of the combined adjacency")
+    prune: int = Field(30, ge=1, description="p, entries kept per node; each block keeps ⌈p/K⌉ per row")
+    prune_rule: Literal["block", "none"] = Field("block", description="prune each block, or nothing")
+    keep: int | None = Field(None, ge=1, description="a party prunes its own rows to so many entries per node")
+    betas: tuple[float, ...] | None = Field(None, description="β_1 … β_Ls; by default the last is 1, the others 0")
+
+    @model_validator(mode="after")
+    def _one_beta_per_hop(self) -> StructureOptions:
+        if self.betas is not None and len(self.betas) != self.layers_structure:
+            raise ValueError(f"has {len(self.betas)} betas for layers_structure = {self.layers_structure} hops")
+        return self
+
+    def beta(self, hop: int) -> float:
+        if self.betas is None:
+            return 1.0 if hop == self.layers_structure else 0.0
+        return self.betas[hop - 1]
+
+    def entries_per_row(self, parties: int) -> int:
+        """⌈p/K⌉."""
+        return -(-self.prune // parties)
+
+
+@dataclass(frozen=True, eq=False)
+class Announcement(Message):
+    sources = Source.COUNTS
+    tells = "how many nodes, training nodes, features and classes a party has"
+    nodes: int
+    labelled: int
+    features: int
+    classes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Start(Message):
+    """Announce yourself."""
+
+    sources = Source.NOTHING
+    tells = "that a run begins"
+    reply = Announcement
+
+
+@dataclass(frozen=True, eq=False)
+class Sizes(Message):
+    """How many nodes each party has: set Ā = β_1 Â."""
+
+    sources = Source.COUNTS
+    tells = "how many nodes each party has"
+    reply = Done
+    unit = "nodes"
+    nodes: np.ndarray = array("i8", "parties")
+
+
+@dataclass(frozen=True, eq=False)
+class Multiply(Message):
+    """Compute B_ijk = Ã^[i]_k [Â^[k]_j]^{l-1} for all i and j, prune it and post it to i."""
+
+    sources = Source.NOTHING
+    tells = "that a hop of the structure exchange begins"
+    reply = Done
+    hop: int
+
+
+@dataclass(frozen=True, eq=False)
+class Collect(Message):
+    """Add up what was posted: [Â^[i]_j]^l = D⁻¹ Σ_k B_ijk, and Ā += β_l [Â^[i]]^l."""
+
+    sources = Source.NOTHING
+    tells = "that a hop of the structure exchange ends"
+    reply = Done
+    hop: int
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks(Message):
+    """The pruned B_ijk for all j: the rows of the receiver's border nodes, columns in federation order."""
+
+    sources = Source.STRUCTURE | Source.COUNTS
+    tells = "weighted walks that pass through the sender, from the receiver's nodes to everybody's"
+    peer = True
+    unit = "columns"
+    rows_of: np.ndarray = array("i4", "rows", below="own")
+    lengths: np.ndarray = array("i4", "rows")
+    columns: np.ndarray = array("i4", "entries", below="nodes")
+    values: np.ndarray = array("f8", "entries")
+
+    def complaint(self) -> str | None:
+        if (self.lengths < 1).any() or int(self.lengths.sum(dtype=np.int64)) != len(self.columns):
+            return "its rows and entries do not match"
+        if (np.diff(self.rows_of) <= 0).any():
+            return "its rows are not in order"
+        if (self.values <= 0).any():
+            return "a walk has a weight that is not positive"
+        return None
+
+
+EXCHANGE = frozenset({Start, Announcement, Sizes, Multiply, Collect, Blocks, Done})
+
+
+def announced(federation: Federation) -> dict[str, Announcement]:
+    """Ask who takes part, and make sure that they can train together."""
+    parties: Mapping[str, Announcement] = federation.ask(Start())  # type: ignore[assignment]
+    for what in ("features", "classes"):
+        said = {name: getattr(a, what) for name, a in parties.items()}
+        if len(set(said.values())) > 1:
+            listed = ", ".join(f"{name} {number}" for name, number in said.items())
+            raise FedstructError(f"the parties disagree on the number of {what}: {listed}")
+    if sum(a.labelled for a in parties.values()) == 0:
+        raise FedstructError("nobody has a labelled node to train on; give at least one party's split training nodes")
+    return dict(parties)
+
+
+def acquire(federation: Federation, options: StructureOptions, nodes: np.ndarray, watch: Watch) -> None:
+    """Algorithm 3, the coordinator's side: it calls the steps and sees no entry."""
+    federation.ask(Sizes(nodes))
+    for hop in range(2, options.layers_structure + 1):
+        federation.ask(Multiply(hop))
+        federation.ask(Collect(hop))
+        watch.advance(hop, options.layers_structure)
+
+
+class ExchangeParty(Party):
+    """Algorithm 3, the party's side."""
+
+    def __init__(self, own: PartyGraph, parties: tuple[str, ...], options: StructureOptions) -> None:
+        super().__init__(own, parties)
+        self.structure = options
+        self.exposure: exposure.Exposure | None = None
+        """What this party's peers read off what it sent; it stays here."""
+        self._sizes: np.ndarray | None = None
+
+    def limits(self) -> Limits:
+        if self._sizes is None:
+            return Limits(sizes={"parties": len(self.parties)})
+        nodes, own = int(self._sizes.sum()), self.own.nodes
+        row = nodes
+        if self.structure.prune_rule == "block":
+            row = min(nodes, self.structure.entries_per_row(len(self.parties)) * len(self.parties))
+        return Limits(
+            sizes={"parties": len(self.parties), "nodes": nodes, "own": own},
+            most={"rows": own, "entries": own * row},
+        )
+
+    @answers(Start)
+    def announce(self, question: Start) -> Announcement:
+        return Announcement(
+            nodes=self.own.nodes,
+            labelled=len(self.own.known(TRAIN)),
+            features=self.own.features.shape[1],
+            classes=self.own.classes,
+        )
+
+    @answers(Sizes)
+    def begin(self, question: Sizes) -> Done:
+        sizes = question.nodes
+        if sizes[self.me] != self.own.nodes:
+            raise FedstructError(f"{self.own.name} has {self.own.nodes} nodes, not {sizes[self.me]}")
+        self._sizes = sizes
+        self.starts = np.concatenate([[0], np.cumsum(sizes)])
+        self.owner = np.repeat(np.arange(len(sizes)), sizes)
+        self.rows = self._own_rows()
+        self.columns = self._own_columns()
+        self.degrees = row_sums(self.rows)
+        self.power = divide_rows(self.rows, self.degrees)
+        self.reach = csr_array(self.power.shape)
+        self._add_to_reach(1)
+        return Done()
+
+    @answers(Multiply)
+    def multiply(self, question: Multiply) -> Done:
+        product = (self.columns @ self.power).tocsr()
+        if self.structure.prune_rule == "block":
+            budget = self.structure.entries_per_row(len(self.parties)) * np.diff(self.starts)
+            product = prune_blocks(product, self.owner, self.owner, budget)
+        product.sort_indices()
+        if question.hop == 2:
+            read = exposure.read_off(product, self.columns, self.owner, self.me)
+            self.exposure = exposure.count(
+                self.own.name, self.parties, self.power, read, self.owner, self.own.directed
+            )
+        for i, peer in enumerate(self.parties):
+            self.post(peer, _packed(product[self.starts[i] : self.starts[i + 1]]))
+        return Done()
+
+    @answers(Collect)
+    def collect(self, question: Collect) -> Done:
+        shape = (self.own.nodes, int(self.starts[-1]))
+        total = added([_unpacked(blocks, shape) for _, blocks in self.inbox(Blocks)])
+        self.power = divide_rows(total, self.degrees)
+        if self.structure.keep is not None:
+            everything = np.zeros(shape[1], np.int64)
+            budget = np.array([self.structure.keep * shape[0]])
+            self.power = prune_blocks(self.power, np.zeros(shape[0], np.int64), everything, budget)
+        self._add_to_reach(question.hop)
+        return Done()
+
+    def _add_to_reach(self, hop: int) -> None:
+        beta = self.structure.beta(hop)
+        if beta:
+            self.reach = (self.reach + self.power * beta).tocsr()
+
+    def _own_rows(self) -> csr_array:
+        """Ã^[i]: this party's rows over everybody's nodes."""
+        inner, out = with_self_loops(self.own.inner).tocoo(), self.own.outgoing
+        columns = np.concatenate([inner.coords[1] + self.starts[self.me], self._numbered(out.peer, out.node)])
+        entries = (np.concatenate([inner.data, out.weight]), (np.concatenate([inner.coords[0], out.own]), columns))
+        return _sorted(csr_array(entries, shape=(self.own.nodes, int(self.starts[-1]))))
+
+    def _own_columns(self) -> csr_array:
+        """Ã_k: everybody's rows over this party's nodes, as far as it may know them: those of edges that enter it."""
+        inner, into = with_self_loops(self.own.inner).tocoo(), self.own.incoming
+        rows = np.concatenate([inner.coords[0] + self.starts[self.me], self._numbered(into.peer, into.node)])
+        entries = (np.concatenate([inner.data, into.weight]), (rows, np.concatenate([inner.coords[1], into.own])))
+        return _sorted(csr_array(entries, shape=(int(self.starts[-1]), self.own.nodes)))
+
+    def _numbered(self, peer: np.ndarray, node: np.ndarray) -> np.ndarray:
+        """Peers' nodes by their place in federation order."""
+        places = np.array([self.parties.index(p) for p in self.own.peers], np.int64)[peer]
+        beyond = node >= np.diff(self.starts)[places]
+        if beyond.any():
+            bad = int(np.argmax(beyond))
+            raise FedstructError(
+                f"{self.own.name}: a border edge names node {node[bad]} of {self.own.peers[peer[bad]]}, "
+                f"which has only {np.diff(self.starts)[places[bad]]} nodes"
+            )
+        return node + self.starts[places]
+
+
+def _sorted(matrix: csr_array) -> csr_array:
+    matrix.sort_indices()
+    return matrix
+
+
+def _packed(rows: csr_array) -> Blocks:
+    lengths = np.diff(rows.indptr)
+    filled = np.flatnonzero(lengths)
+    return Blocks(filled.astype(np.int32), lengths[filled].astype(np.int32), rows.indices.astype(np.int32), rows.data)
+
+
+def _unpacked(blocks: Blocks, shape: tuple[int, int]) -> csr_array:
+    lengths = np.zeros(shape[0] + 1, np.int64)
+    lengths[blocks.rows_of + 1] = blocks.lengths
+    return csr_array((blocks.values, blocks.columns, np.cumsum(lengths)), shape=shape)

@@ -1,0 +1,38 @@
+"""Options of methods: checked once, in one sentence when they are wrong."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from fedstruct.errors import FedstructError, unknown
+
+
+class Options(BaseModel):
+    """Options are frozen, and there are no others than those that are declared."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @classmethod
+    def of(cls, **given: Any) -> Self:
+        """The options, or the error that says which of them is wrong and what it may be."""
+        try:
+            return cls(**given)
+        except ValidationError as error:
+            raise explained(error, cls, "option") from None
+
+
+def explained(error: ValidationError, model: type[BaseModel], what: str) -> FedstructError:
+    """The first of pydantic's complaints as one sentence."""
+    first = error.errors()[0]
+    path = [str(part) for part in first["loc"] if not str(part).startswith("function-")]
+    if first["type"] == "extra_forbidden":
+        return unknown(what, path[-1], model.model_fields)
+    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    where = path[0] if path else model.__name__
+    return FedstructError(f"{what} '{where}' is {first['input']!r}, but it {_lower(message)}")
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]

@@ -1,0 +1,51 @@
+"""Nodes side by side: those of one party, or of several that step as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from fedstruct.graph.graph import UNUSED, Features
+from fedstruct.graph.party_graph import PartyGraph
+from fedstruct.models.dropout import row_keys
+from fedstruct.structure.kernels import block_diagonal, normalised, stacked
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What a step computes on: inner adjacencies as one block-diagonal matrix, nodes on top of each other.
+
+    No node of one party touches another's here, so that sums over a view are the sums of the parties' own.
+    """
+
+    adjacency: csr_array
+    """Â over inner edges only."""
+    features: Features
+    labels: np.ndarray
+    split: np.ndarray
+    keys: np.ndarray
+    """Names each node to dropout."""
+    classes: int
+
+    @classmethod
+    def of(cls, own: Sequence[PartyGraph]) -> View:
+        sparse = issparse(own[0].features)
+        return cls(
+            adjacency=normalised(block_diagonal([g.inner for g in own])),
+            features=stacked([g.features for g in own]) if sparse else np.concatenate([g.features for g in own]),
+            labels=np.concatenate([g.labels for g in own]),
+            split=np.concatenate([np.zeros(g.nodes, np.int8) if g.split is None else g.split for g in own]),
+            keys=np.concatenate([row_keys(g.name, np.arange(g.nodes)) for g in own]),
+            classes=own[0].classes,
+        )
+
+    def known(self, split: int) -> np.ndarray:
+        """The nodes of one split whose label is known."""
+        return np.flatnonzero((self.split == split) & (self.labels >= 0))
+
+    @property
+    def judged(self) -> np.ndarray:
+        """The nodes of any split whose label is known."""
+        return np.flatnonzero((self.split != UNUSED) & (self.labels >= 0))

@@ -1,0 +1,50 @@
+"""The decoupled GCN: an MLP on each node's features, then powers of the normalised adjacency, H = Â^L MLP(X)."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from scipy.sparse import csr_array
+from torch import Tensor
+
+from fedstruct.graph.graph import Features
+from fedstruct.models.dropout import keep_mask
+from fedstruct.models.mlp import MLP, StandardRows
+from fedstruct.models.sparse import SparseMatrix
+from fedstruct.structure.kernels import columns_of, onto_columns
+
+
+class DecoupledGCN:
+    """The logits of some nodes, from the features of just those nodes that are within L hops of them.
+
+    For few nodes the L products are one matrix, multiplied out before; for all nodes they are done one by one,
+    because Â^L has more entries than L times Â.
+    """
+
+    def __init__(
+        self, adjacency: csr_array, features: Features, nodes: np.ndarray, layers: int, keys: np.ndarray,
+        dtype: torch.dtype,
+    ) -> None:  # fmt: skip
+        """`adjacency` is Â; `keys` names each of its nodes to dropout."""
+        few = 4 * len(nodes) < adjacency.shape[0]
+        hops = [adjacency[nodes]] + [adjacency] * (layers - 1) if layers else [_picked(nodes, adjacency.shape[0])]
+        if few:
+            while len(hops) > 1:
+                hops[:2] = [(hops[0] @ hops[1]).tocsr()]
+        used = columns_of(hops[-1])
+        hops[-1] = onto_columns(hops[-1], used)
+        self._hops = [SparseMatrix(hop, dtype) for hop in hops]
+        self._features = StandardRows(features[used], dtype)
+        self._keys = keys[used]
+
+    def logits(self, mlp: MLP, rate: float = 0.0, when: tuple[int, ...] = ()) -> Tensor:
+        """Â^L MLP(X); with a rate, under dropout, whose draws are named by `when`."""
+        keep = keep_mask(self._keys, len(mlp.first.bias), rate, *when) if rate else None
+        values: Tensor = mlp(self._features, keep, rate)
+        for hop in reversed(self._hops):
+            values = hop @ values
+        return values
+
+
+def _picked(nodes: np.ndarray, of: int) -> csr_array:
+    return csr_array((np.ones(len(nodes)), nodes, np.arange(len(nodes) + 1)), shape=(len(nodes), of))

@@ -1,0 +1,94 @@
+"""Sparse matrices of the structure: normalising, stacking, cutting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_array, eye_array
+
+
+def with_self_loops(adjacency: csr_array) -> csr_array:
+    """Ã = A + I."""
+    looped = (adjacency + eye_array(adjacency.shape[0], format="csr")).tocsr()
+    looped.sort_indices()
+    return looped
+
+
+def divide_rows(matrix: csr_array, divisor: np.ndarray) -> csr_array:
+    """D⁻¹ M."""
+    data = matrix.data / np.repeat(divisor, np.diff(matrix.indptr))
+    return csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def row_sums(matrix: csr_array) -> np.ndarray:
+    return np.asarray(matrix.sum(axis=1)).ravel()
+
+
+def normalised(adjacency: csr_array) -> csr_array:
+    """Â = D̃⁻¹ (A + I)."""
+    looped = with_self_loops(adjacency)
+    return divide_rows(looped, row_sums(looped))
+
+
+def block_diagonal(blocks: Sequence[csr_array]) -> csr_array:
+    """Square matrices side by side; one concatenation, no work per entry."""
+    sizes = np.array([b.shape[0] for b in blocks])
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    indices = np.concatenate([b.indices for b in blocks]) + np.repeat(starts[:-1], [b.nnz for b in blocks])
+    return csr_array(
+        (np.concatenate([b.data for b in blocks]), indices, stacked_indptr(blocks)), shape=(starts[-1], starts[-1])
+    )
+
+
+def stacked(blocks: Sequence[csr_array]) -> csr_array:
+    """Matrices of one width on top of each other."""
+    return csr_array(
+        (
+            np.concatenate([b.data for b in blocks]),
+            np.concatenate([b.indices for b in blocks]),
+            stacked_indptr(blocks),
+        ),
+        shape=(sum(b.shape[0] for b in blocks), blocks[0].shape[1]),
+    )
+
+
+def stacked_indptr(blocks: Sequence[csr_array]) -> np.ndarray:
+    lengths = np.concatenate([np.diff(b.indptr) for b in blocks])
+    return np.concatenate([[0], np.cumsum(lengths)])
+
+
+def added(blocks: Sequence[csr_array]) -> csr_array:
+    """The sum of matrices, each entry added up in the order of the blocks."""
+    rows = blocks[0].shape[0]
+    order = (np.arange(rows)[:, None] + np.arange(len(blocks)) * rows).ravel()
+    pick = csr_array(
+        (np.ones(order.size), order, np.arange(rows + 1) * len(blocks)), shape=(rows, rows * len(blocks))
+    )
+    total = (pick @ stacked(blocks)).tocsr()
+    total.sort_indices()
+    return total
+
+
+def entry_rows(matrix: csr_array) -> np.ndarray:
+    """The row of each stored entry."""
+    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+
+
+def columns_of(matrix: csr_array) -> np.ndarray:
+    """The columns that hold an entry, in order."""
+    touched = np.zeros(matrix.shape[1], bool)
+    touched[matrix.indices] = True
+    return np.flatnonzero(touched)
+
+
+def onto_columns(matrix: csr_array, columns: np.ndarray) -> csr_array:
+    """The same entries, with columns renumbered by their place in `columns`; entries elsewhere are left out."""
+    if len(columns) == matrix.shape[1]:
+        return matrix
+    place = np.full(matrix.shape[1], -1, np.int32)
+    place[columns] = np.arange(len(columns), dtype=np.int32)
+    at = place[matrix.indices]
+    if at.size and at.min() < 0:
+        return matrix[:, columns]
+    return csr_array((matrix.data, at, matrix.indptr), shape=(matrix.shape[0], len(columns)))
