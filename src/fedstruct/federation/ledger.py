@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,9 +56,13 @@ class Ledger:
         """Messages sent."""
         return self.sent().messages
 
-    def sent(self, steps: range | None = None) -> Traffic:
-        """What was sent, in all or in some steps."""
-        at = [e for e in self._entries if e[6] == "sent" and (steps is None or e[0] in steps)]
+    def sent(self, steps: range | None = None, kind: type[Message] | None = None) -> Traffic:
+        """What was sent: in all, in some steps, or of one kind."""
+        at = [
+            e
+            for e in self._entries
+            if e[6] == "sent" and (steps is None or e[0] in steps) and (kind is None or e[3] is kind)
+        ]
         return Traffic(
             messages=sum(_many(e) for e in at),
             bytes=int(sum(np.broadcast_to(e[5], _many(e)).sum() for e in at)),
@@ -91,21 +95,23 @@ class Ledger:
             "bytes": each(5, np.int64),
             "entry": spread(e[6] for e in self._entries),
         }
-        text = {name: polars.Series(name, list(column), dtype=polars.String) for name, column in data.items()
-                if column.dtype == object}
-        return polars.DataFrame({name: text.get(name, data[name]) for name in COLUMNS})
+        return polars.DataFrame(
+            [
+                polars.Series(name, list(data[name]), dtype=polars.String)
+                if data[name].dtype == object
+                else polars.Series(name, data[name])
+                for name in COLUMNS
+            ]
+        )
 
-    def write(self, path: Path) -> None:
-        self.frame().write_parquet(path)
 
-
+@dataclass(frozen=True)
 class Traffic:
     """How much passed."""
 
-    def __init__(self, messages: int, bytes: int, rows: int) -> None:
-        self.messages = messages
-        self.bytes = bytes
-        self.rows = rows
+    messages: int
+    bytes: int
+    rows: int
 
 
 def union(run: str, books: Iterable[Ledger]) -> Ledger:

@@ -60,6 +60,7 @@ class LocalFederation(Coordinator):
         self._stackable = None if separate else getattr(type(parties[0]), "stack", None)
         self._parties = list(parties)
         self._stack: Any = None
+        self._rows: tuple[Rows | None, np.ndarray] = None, np.zeros(0)
 
     @property
     def books(self) -> Ledger:
@@ -88,10 +89,16 @@ class LocalFederation(Coordinator):
         sizes: Any = size(message)
         count: Any = message.rows
         if rows is not None:
-            lengths = np.array([len(rows[p]) for p in self.parties])
+            lengths = self._lengths(rows)
             sizes = size(message, lengths)
             if kind.unit in kind.by_row():
                 count = lengths
         sender, receiver = (COORDINATOR, self.parties) if asked else (self.parties, COORDINATOR)
         for book, entry in ((self.ledger, asked), (self._together, not asked)):
             book.record(self.step, sender, receiver, kind, count, sizes, "sent" if entry else "received")
+
+    def _lengths(self, rows: Rows) -> np.ndarray:
+        # The same rows come round after round; they are counted once.
+        if self._rows[0] is not rows:
+            self._rows = rows, np.array([len(rows[p]) for p in self.parties])
+        return self._rows[1]

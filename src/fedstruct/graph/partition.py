@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,3 +139,16 @@ def _check_count(parties: int, graph: Graph) -> None:
         raise FedstructError(f"parties must be at least 1, not {parties}")
     if parties > graph.nodes:
         raise FedstructError(f"{parties} parties cannot share the {graph.nodes} nodes of {graph.name}; ask for fewer")
+
+
+def read_owners(path: Path) -> np.ndarray:
+    """The owners in a file: a `.npy` array, or text with one owner per line."""
+    try:
+        if path.suffix == ".npy":
+            owners: np.ndarray = np.load(path, allow_pickle=False)
+            return owners
+        return np.array([line.strip() for line in path.read_text().splitlines() if line.strip()])
+    except FileNotFoundError:
+        raise FedstructError(f"there is no file of owners {path}") from None
+    except (OSError, ValueError, EOFError) as error:
+        raise FedstructError(f"the file of owners {path} cannot be read: {error}") from None

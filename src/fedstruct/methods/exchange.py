@@ -24,7 +24,7 @@ from fedstruct.graph.graph import TRAIN
 from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.methods.options import Options
 from fedstruct.structure import exposure
-from fedstruct.structure.kernels import added, divide_rows, row_sums, with_self_loops
+from fedstruct.structure.kernels import added, compressed, divide_rows, from_entries, row_sums, with_self_loops
 from fedstruct.structure.prune import prune_blocks
 
 
@@ -51,6 +51,15 @@ class StructureOptions(Options):
     def entries_per_row(self, parties: int) -> int:
         """⌈p/K⌉."""
         return -(-self.prune // parties)
+
+    def entries_at_most(self, nodes: int, parties: int) -> dict[str, int]:
+        """How many entries may be sent: by the algorithm, n (L_s-1) K (K-1) ⌈p/K⌉, and as the paper counts, L K p n."""
+        hops = self.layers_structure
+        pruned = nodes * (hops - 1) * parties * (parties - 1) * self.entries_per_row(parties)
+        return {
+            "at_most": pruned if self.prune_rule == "block" else nodes * nodes * (hops - 1) * (parties - 1),
+            "paper": hops * parties * self.prune * nodes,
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,15 +244,17 @@ class ExchangeParty(Party):
         """Ã^[i]: this party's rows over everybody's nodes."""
         inner, out = with_self_loops(self.own.inner).tocoo(), self.own.outgoing
         columns = np.concatenate([inner.coords[1] + self.starts[self.me], self._numbered(out.peer, out.node)])
-        entries = (np.concatenate([inner.data, out.weight]), (np.concatenate([inner.coords[0], out.own]), columns))
-        return _sorted(csr_array(entries, shape=(self.own.nodes, int(self.starts[-1]))))
+        rows = np.concatenate([inner.coords[0], out.own])
+        values = np.concatenate([inner.data, out.weight])
+        return from_entries(values, rows, columns, (self.own.nodes, int(self.starts[-1])))
 
     def _own_columns(self) -> csr_array:
         """Ã_k: everybody's rows over this party's nodes, as far as it may know them: those of edges that enter it."""
         inner, into = with_self_loops(self.own.inner).tocoo(), self.own.incoming
         rows = np.concatenate([inner.coords[0] + self.starts[self.me], self._numbered(into.peer, into.node)])
-        entries = (np.concatenate([inner.data, into.weight]), (rows, np.concatenate([inner.coords[1], into.own])))
-        return _sorted(csr_array(entries, shape=(int(self.starts[-1]), self.own.nodes)))
+        columns = np.concatenate([inner.coords[1], into.own])
+        values = np.concatenate([inner.data, into.weight])
+        return from_entries(values, rows, columns, (int(self.starts[-1]), self.own.nodes))
 
     def _numbered(self, peer: np.ndarray, node: np.ndarray) -> np.ndarray:
         """Peers' nodes by their place in federation order."""
@@ -258,11 +269,6 @@ class ExchangeParty(Party):
         return node + self.starts[places]
 
 
-def _sorted(matrix: csr_array) -> csr_array:
-    matrix.sort_indices()
-    return matrix
-
-
 def _packed(rows: csr_array) -> Blocks:
     lengths = np.diff(rows.indptr)
     filled = np.flatnonzero(lengths)
@@ -272,4 +278,4 @@ def _packed(rows: csr_array) -> Blocks:
 def _unpacked(blocks: Blocks, shape: tuple[int, int]) -> csr_array:
     lengths = np.zeros(shape[0] + 1, np.int64)
     lengths[blocks.rows_of + 1] = blocks.lengths
-    return csr_array((blocks.values, blocks.columns, np.cumsum(lengths)), shape=shape)
+    return compressed(blocks.values, blocks.columns, np.cumsum(lengths), shape)

@@ -141,6 +141,7 @@ class FedStruct(Method):
             acquire(federation, o, nodes, watch)
             known = Limits(sizes={"nodes": int(nodes.sum())})
             reach: dict[str, Columns] = federation.ask(Reach(), known)  # type: ignore[assignment]
+            touched: dict[str, AllColumns] = federation.ask(ReachAll(), known)  # type: ignore[assignment]
 
         with watch.phase("training"):
             first = next(iter(parties.values()))
@@ -164,7 +165,6 @@ class FedStruct(Method):
         with watch.phase("evaluation"):
             embedding = np.zeros((int(nodes.sum()), first.classes), structure.numpy().dtype)
             embedding[anybody] = structure.numpy()
-            touched: dict[str, AllColumns] = federation.ask(ReachAll(), known)  # type: ignore[assignment]
             rows = {name: t.columns for name, t in touched.items()}
             counts: Counts = federation.sum(Evaluate(theta.numpy(), embedding), rows, expected)  # type: ignore[assignment]
         return Trained({"theta": theta.numpy(), "structure": embedding}, counts.confusion, counts.scores)
@@ -187,7 +187,8 @@ class FedStructParty(ExchangeParty):
     def reached(self, question: Reach) -> Columns:
         # From here on Ā is only multiplied with weights: in their precision it takes half the memory.
         self.reach = self.reach.astype(np.dtype(self.options.dtype))
-        return Columns(columns_of(self.reach[self.own.known(TRAIN)]).astype(np.int32))
+        self.training_reach = self.reach[self.own.known(TRAIN)]
+        return Columns(columns_of(self.training_reach).astype(np.int32))
 
     @answers(ReachAll)
     def all_reached(self, question: ReachAll) -> AllColumns:
@@ -230,7 +231,7 @@ class FedStructSums:
         """Propositions 2 and 3, summed over the training nodes."""
         if self._training is None:
             nodes = self.view.known(TRAIN)
-            reach = stacked([p.reach[p.own.known(TRAIN)] for p in self.parties])
+            reach = stacked([p.training_reach for p in self.parties])
             z = SparseMatrix(onto_columns(reach, columns_of(reach)), self.dtype)
             self._training = self._feature_model(nodes), z, torch.from_numpy(self.view.labels[nodes])
         h, z, labels = self._training

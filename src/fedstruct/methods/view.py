@@ -37,7 +37,7 @@ class View:
             features=stacked([g.features for g in own]) if sparse else np.concatenate([g.features for g in own]),
             labels=np.concatenate([g.labels for g in own]),
             split=np.concatenate([np.zeros(g.nodes, np.int8) if g.split is None else g.split for g in own]),
-            keys=np.concatenate([row_keys(g.name, np.arange(g.nodes)) for g in own]),
+            keys=row_keys([g.name for g in own], [g.nodes for g in own]),
             classes=own[0].classes,
         )
 

@@ -11,7 +11,7 @@ from fedstruct.graph.graph import Features
 from fedstruct.models.dropout import keep_mask
 from fedstruct.models.mlp import MLP, StandardRows
 from fedstruct.models.sparse import SparseMatrix
-from fedstruct.structure.kernels import columns_of, onto_columns
+from fedstruct.structure.kernels import columns_of, compressed, onto_columns
 
 
 class DecoupledGCN:
@@ -47,4 +47,4 @@ class DecoupledGCN:
 
 
 def _picked(nodes: np.ndarray, of: int) -> csr_array:
-    return csr_array((np.ones(len(nodes)), nodes, np.arange(len(nodes) + 1)), shape=(len(nodes), of))
+    return compressed(np.ones(len(nodes)), nodes, np.arange(len(nodes) + 1), (len(nodes), of))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -9,18 +11,20 @@ from torch import Tensor
 from fedstruct.seeds import key
 
 
-def row_keys(party: str, numbers: np.ndarray) -> np.ndarray:
-    """One 32-bit key for each node of a party, from the party's name and the node's number."""
-    with np.errstate(over="ignore"):
-        mixed = (numbers.astype(np.uint64) + np.uint64(key("dropout", party))) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        return ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(32)).astype(np.uint32)
+def row_keys(parties: Sequence[str], sizes: Sequence[int]) -> np.ndarray:
+    """One 32-bit key for each node of these parties, from its party's name and its number there."""
+    sizes = np.asarray(sizes, np.int64)
+    numbers = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    owners = np.repeat(np.array([key("dropout", p) for p in parties], np.uint64), sizes)
+    mixed = (numbers.astype(np.uint64) + owners) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    return ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(32)).astype(np.uint32)
 
 
 def keep_mask(rows: np.ndarray, width: int, rate: float, *when: int | str) -> Tensor:
     """Which units are kept, rows × width; `when` names seed, round and layer.
 
-    >>> rows = row_keys("bank", np.arange(1000))
+    >>> rows = row_keys(["bank"], [1000])
     >>> keep_mask(rows, 8, 0.5, 0, 1).float().mean().round(decimals=1)
     tensor(0.5000)
     >>> torch.equal(keep_mask(rows, 8, 0.5, 0, 1)[7:9], keep_mask(rows[7:9], 8, 0.5, 0, 1))

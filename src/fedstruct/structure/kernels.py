@@ -8,17 +8,30 @@ import numpy as np
 from scipy.sparse import csr_array, eye_array
 
 
+def compressed(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> csr_array:
+    """A CSR matrix whose positions are 32-bit wherever they fit: half the memory, and what torch multiplies fastest."""
+    kind = np.int32 if max(len(data), *shape) <= np.iinfo(np.int32).max else np.int64
+    return csr_array((data, indices.astype(kind, copy=False), indptr.astype(kind, copy=False)), shape=shape)
+
+
+def from_entries(values: np.ndarray, rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> csr_array:
+    """The matrix of these entries, sorted by column within each row; repeated entries add up."""
+    matrix = csr_array((values, (rows, columns)), shape=shape)
+    matrix.sort_indices()
+    return compressed(matrix.data, matrix.indices, matrix.indptr, shape)
+
+
 def with_self_loops(adjacency: csr_array) -> csr_array:
     """Ã = A + I."""
     looped = (adjacency + eye_array(adjacency.shape[0], format="csr")).tocsr()
     looped.sort_indices()
-    return looped
+    return compressed(looped.data, looped.indices, looped.indptr, looped.shape)
 
 
 def divide_rows(matrix: csr_array, divisor: np.ndarray) -> csr_array:
     """D⁻¹ M."""
     data = matrix.data / np.repeat(divisor, np.diff(matrix.indptr))
-    return csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    return compressed(data, matrix.indices, matrix.indptr, matrix.shape)
 
 
 def row_sums(matrix: csr_array) -> np.ndarray:
@@ -36,20 +49,17 @@ def block_diagonal(blocks: Sequence[csr_array]) -> csr_array:
     sizes = np.array([b.shape[0] for b in blocks])
     starts = np.concatenate([[0], np.cumsum(sizes)])
     indices = np.concatenate([b.indices for b in blocks]) + np.repeat(starts[:-1], [b.nnz for b in blocks])
-    return csr_array(
-        (np.concatenate([b.data for b in blocks]), indices, stacked_indptr(blocks)), shape=(starts[-1], starts[-1])
-    )
+    size = int(starts[-1])
+    return compressed(np.concatenate([b.data for b in blocks]), indices, stacked_indptr(blocks), (size, size))
 
 
 def stacked(blocks: Sequence[csr_array]) -> csr_array:
     """Matrices of one width on top of each other."""
-    return csr_array(
-        (
-            np.concatenate([b.data for b in blocks]),
-            np.concatenate([b.indices for b in blocks]),
-            stacked_indptr(blocks),
-        ),
-        shape=(sum(b.shape[0] for b in blocks), blocks[0].shape[1]),
+    return compressed(
+        np.concatenate([b.data for b in blocks]),
+        np.concatenate([b.indices for b in blocks]),
+        stacked_indptr(blocks),
+        (sum(b.shape[0] for b in blocks), blocks[0].shape[1]),
     )
 
 
@@ -62,9 +72,8 @@ def added(blocks: Sequence[csr_array]) -> csr_array:
     """The sum of matrices, each entry added up in the order of the blocks."""
     rows = blocks[0].shape[0]
     order = (np.arange(rows)[:, None] + np.arange(len(blocks)) * rows).ravel()
-    pick = csr_array(
-        (np.ones(order.size), order, np.arange(rows + 1) * len(blocks)), shape=(rows, rows * len(blocks))
-    )
+    shape = (rows, rows * len(blocks))
+    pick = compressed(np.ones(order.size), order, np.arange(rows + 1) * len(blocks), shape)
     total = (pick @ stacked(blocks)).tocsr()
     total.sort_indices()
     return total
@@ -91,4 +100,4 @@ def onto_columns(matrix: csr_array, columns: np.ndarray) -> csr_array:
     at = place[matrix.indices]
     if at.size and at.min() < 0:
         return matrix[:, columns]
-    return csr_array((matrix.data, at, matrix.indptr), shape=(matrix.shape[0], len(columns)))
+    return compressed(matrix.data, at, matrix.indptr, (matrix.shape[0], len(columns)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from fedstruct.structure.kernels import entry_rows
+from fedstruct.structure.kernels import compressed, entry_rows
 
 
 def prune_blocks(
@@ -45,7 +45,7 @@ def prune_blocks(
 
 def _kept(matrix: csr_array, keep: np.ndarray) -> csr_array:
     count = np.concatenate([[0], np.cumsum(keep)])
-    return csr_array((matrix.data[keep], matrix.indices[keep], count[matrix.indptr]), shape=matrix.shape)
+    return compressed(matrix.data[keep], matrix.indices[keep], count[matrix.indptr], matrix.shape)
 
 
 def _smallest(groups: int) -> type[np.unsignedinteger]:

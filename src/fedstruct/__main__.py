@@ -1,0 +1,5 @@
+"""`python -m fedstruct`."""
+
+from fedstruct.cli import main
+
+main()

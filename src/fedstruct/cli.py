@@ -1,0 +1,203 @@
+"""The command line: thin; what takes long to import is imported inside the commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedstruct.errors import FedstructError
+
+if TYPE_CHECKING:
+    from fedstruct.experiments.config import Experiment
+
+app = typer.Typer(
+    name="fedstruct",
+    help="Train one node classifier on one graph with many owners, and see what each owner learned.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, nothing else.")]
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user is one sentence on stderr and exit code 2."""
+    try:
+        app()
+    except FedstructError as error:
+        _fail(str(error), 2)
+    except KeyboardInterrupt:
+        _fail("stopped; the runs saved before are kept", 130)
+    except MemoryError:
+        _fail("out of memory: try fewer --jobs, or a smaller graph or layers_structure", 1)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+@app.command(epilog="Example: [bold]fedstruct demo[/bold]")
+def demo(as_json: Json = False) -> None:
+    """Make a graph, give it to three parties, train, and say what each learned of the others."""
+    from fedstruct.experiments.config import Experiment
+    from fedstruct.experiments.experiment import Runs, prepare_process
+    from fedstruct.experiments.show import ledger_words, say, result_table, traffic_table, watching
+    from fedstruct.graph.generate import planted
+
+    prepare_process()
+    graph = planted()
+    experiment = Experiment(dataset="planted", parties=3, seeds=3)
+    runs = Runs(experiment, graph)
+    say(
+        f"A made-up graph of {graph.nodes:,} nodes and {graph.edges:,} edges in {graph.classes} communities, "
+        "owned by three parties at random: two of three edges cross a border."
+    )
+    results = []
+    with watching(experiment.seeds) as watch:
+        for result in runs.all(watch=watch):
+            results.append(result)
+            watch.finished(result.test_accuracy)
+    summary = runs.summary(results)
+    if as_json:
+        _print_json(summary)
+        return
+    ledger = results[0].ledger.frame()
+    result_table(summary)
+    say("\nWho learned what from whom, in the first of these runs:")
+    traffic_table(ledger)
+    for sentence in ledger_words(ledger, summary["runs"][0]["exposure"]):
+        say(f"· {sentence}")
+    say("\nNext: [bold]fedstruct datasets[/bold], then [bold]fedstruct run cora --seeds 10[/bold]")
+
+
+@app.command(
+    epilog="Examples: [bold]fedstruct run cora --seeds 10[/bold] · "
+    "[bold]fedstruct run mine.npz --parties 4 --set rounds=100 --set prune=50[/bold] · "
+    "[bold]fedstruct run --config runs/cora-fedstruct-…/config.toml[/bold]"
+)
+def run(
+    dataset: Annotated[str | None, typer.Argument(help="A name that `fedstruct datasets` lists, or an .npz file.")] = None,
+    method: Annotated[str | None, typer.Option(help="The method to train. [dim]default: fedstruct[/dim]")] = None,
+    parties: Annotated[int | None, typer.Option(help="How many owners. [dim]default: 10[/dim]")] = None,
+    partition: Annotated[
+        str | None,
+        typer.Option(help="random, attribute:NAME, or a file with one owner per node. [dim]default: random[/dim]"),
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Runs, with seeds 0, 1, 2 … [dim]default: 1[/dim]")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="ours, paper (Table 5) or code (made the tables). [dim]default: ours[/dim]")
+    ] = None,
+    options: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option of the method; repeatable.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file with these settings; flags go before it.")] = None,
+    separate: Annotated[
+        bool | None, typer.Option("--separate", help="Step the parties one by one, every message encoded and sealed.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Train so many seeds at once, each in its own process.")] = 1,
+    out: Annotated[Path | None, typer.Option(help="The run folder. [dim]default: runs/DATASET-METHOD-TIME[/dim]")] = None,
+    as_json: Json = False,
+) -> None:
+    """Train a method over the parts of a graph, once per seed."""
+    from fedstruct.experiments.config import Experiment, read, setting
+
+    given: dict[str, Any] = read(config) if config else {}
+    flags = {
+        "dataset": dataset, "method": method, "parties": parties, "partition": partition,
+        "seeds": seeds, "preset": preset, "separate": separate,
+    }  # fmt: skip
+    given |= {key: value for key, value in flags.items() if value is not None}
+    if options:
+        given["options"] = {**given.get("options", {}), **dict(setting(text) for text in options)}
+    _train(Experiment.of(given), jobs, out, as_json)
+
+
+def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -> None:
+    from fedstruct.experiments.experiment import Runs, folder_name, prepare_process
+    from fedstruct.experiments.folder import RunFolder
+    from fedstruct.experiments.show import exposure_words, result_table, say, watching
+
+    prepare_process()
+    runs = Runs(experiment)
+    folder = RunFolder(out, folder_name(experiment), experiment.to_toml(runs.method.options.model_dump()))
+    results: list[Any] = []
+    summary: dict[str, Any] = {}
+    with watching(experiment.seeds) as watch:
+        for result in runs.all(jobs, watch):
+            results.append(result)
+            summary = runs.summary(results)
+            folder.save(result, summary)
+            watch.finished(result.test_accuracy)
+    if as_json:
+        _print_json(summary)
+        return
+    result_table(summary)
+    for sentence in exposure_words(summary["runs"][0]["exposure"]):
+        say(f"· {sentence}")
+    say(f"\nSaved in {folder.path}. Who learned what from whom: [bold]fedstruct ledger {folder.path}[/bold]")
+
+
+@app.command(epilog="Example: [bold]fedstruct ledger runs/cora-fedstruct-… --party party-1[/bold]")
+def ledger(
+    folder: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
+    party: Annotated[str | None, typer.Option(help="Only what this party told and was told.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Which of the folder's runs.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Say who learned what from whom in a run, and how much."""
+    from fedstruct.experiments.folder import read_ledger, read_result
+    from fedstruct.experiments.show import grouped, ledger_words, of_party, of_seed, say, traffic_table
+
+    result = read_result(folder)
+    book, run = of_seed(read_ledger(folder), result, seed)
+    if party is not None:
+        book = of_party(book, party)
+    if as_json:
+        _print_json({"run": str(folder), "seed": seed, "party": party, "traffic": grouped(book, party).to_dicts()})
+        return
+    traffic_table(book, party)
+    for sentence in ledger_words(book, run["exposure"], party):
+        say(f"· {sentence}")
+
+
+@app.command(epilog="Example: [bold]FEDSTRUCT_DATA=~/graphs fedstruct datasets[/bold]")
+def datasets(as_json: Json = False) -> None:
+    """List the datasets, with their figures and where each was found."""
+    from fedstruct.experiments.show import dataset_rows, dataset_table
+
+    rows = dataset_rows()
+    if as_json:
+        _print_json({"datasets": rows})
+    else:
+        dataset_table(rows)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from fedstruct import __version__
+
+        typer.echo(f"fedstruct {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _print_json(value: dict[str, Any]) -> None:
+    typer.echo(json.dumps(value, indent=2))
+
+
+def _fail(sentence: str, code: int) -> None:
+    sys.stderr.write(f"fedstruct: {sentence}\n")
+    sys.exit(code)

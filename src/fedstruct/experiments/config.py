@@ -1,0 +1,104 @@
+"""What an experiment is: a small file, checked before anything runs."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from fedstruct.errors import FedstructError, unknown
+from fedstruct.experiments.presets import recipe
+from fedstruct.graph import datasets, partition
+from fedstruct.graph.graph import Graph
+from fedstruct.graph.partition import Partition
+from fedstruct.methods import METHODS, Method
+from fedstruct.methods.options import explained
+
+
+class Experiment(BaseModel):
+    """A dataset, a method and its options, a partition, and how many seeds."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dataset: str
+    method: str = "fedstruct"
+    parties: int = Field(10, ge=1)
+    partition: str = "random"
+    seeds: int = Field(1, ge=1)
+    preset: str = "ours"
+    train: float = Field(0.1, gt=0, lt=1)
+    validation: float = Field(0.1, ge=0, lt=1)
+    separate: bool = False
+    options: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def of(cls, given: dict[str, Any]) -> Self:
+        """The experiment, or the error that says which setting is wrong."""
+        if "dataset" not in given:
+            raise FedstructError("no dataset is named; give one, for example: fedstruct run cora")
+        try:
+            return cls(**given)
+        except ValidationError as error:
+            raise explained(error, cls, "setting") from None
+
+    def build_method(self) -> Method:
+        """The method with the preset's options, those of the experiment over them."""
+        if self.method not in METHODS:
+            raise unknown("method", self.method, METHODS)
+        return METHODS[self.method](**{**recipe(self.preset, Path(self.dataset).stem), **self.options})
+
+    def load_graph(self) -> Graph:
+        return datasets.load(self.dataset)
+
+    def cut(self, graph: Graph, seed: int) -> Partition:
+        """The partition of one seed; the same for every method."""
+        how = self.partition
+        if how == "random":
+            return partition.random(graph, self.parties, seed)
+        if how.startswith("attribute:"):
+            return partition.by_attribute(graph, how.removeprefix("attribute:"), seed)
+        if Path(how).suffix in (".npy", ".txt", ".csv"):
+            return partition.by_vector(graph, partition.read_owners(Path(how)), seed, name=how)
+        raise unknown(
+            "partition", how, ["random", "attribute:NAME"], "; or give a file of owners (.npy, .txt), one per node"
+        )
+
+    def to_toml(self, options: dict[str, Any]) -> str:
+        """The experiment with all of its method's options written out; `read` gives the same runs again."""
+        lines = [f"{key} = {json.dumps(value)}" for key, value in self.model_dump(exclude={"options"}).items()]
+        lines += ["", "[options]"]
+        lines += [f"{key} = {json.dumps(value)}" for key, value in options.items() if value is not None]
+        return "\n".join(lines) + "\n"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The settings in a TOML file."""
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except FileNotFoundError:
+        raise FedstructError(f"there is no configuration file {path}; check the path given to --config") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise FedstructError(f"the configuration file {path} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise FedstructError(f"the configuration file {path} is not valid TOML: {error}") from None
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """A `key=value` of the command line.
+
+    >>> setting("prune=30"), setting("betas=[0, 1]"), setting("keep=none"), setting("prune_rule=none")
+    (('prune', 30), ('betas', [0, 1]), ('keep', None), ('prune_rule', 'none'))
+    """
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise FedstructError(f"--set takes key=value, for example prune=30, not '{text}'")
+    if (key.strip(), value.strip()) == ("keep", "none"):
+        return "keep", None
+    try:
+        return key.strip(), json.loads(value)
+    except json.JSONDecodeError:
+        return key.strip(), value.strip()

@@ -1,0 +1,87 @@
+"""The folder that a run leaves: configuration, results, history and ledger."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from fedstruct.errors import FedstructError
+
+CONFIG, RESULT, HISTORY, LEDGER = "config.toml", "result.json", "history.jsonl", "ledger.parquet"
+
+
+class RunFolder:
+    """Claims an empty folder before anything runs; each finished run is written at once, so that none is lost."""
+
+    def __init__(self, path: Path | None, name: str, config: str) -> None:
+        self.path = path if path is not None else _fresh(Path("runs"), name)
+        try:
+            if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+                raise FedstructError(f"{self.path} exists and is not an empty folder; give another --out")
+            self.path.mkdir(parents=True, exist_ok=True)
+            (self.path / CONFIG).write_text(config)
+            self._ledgers: list[Any] = []
+        except OSError as error:
+            raise FedstructError(
+                f"the run folder {self.path} cannot be written: {error.strerror or error}; give another --out"
+            ) from None
+
+    def save(self, run: Any, summary: dict[str, Any]) -> None:
+        """Add one run; `summary` is the experiment so far."""
+        import polars
+
+        try:
+            with (self.path / HISTORY).open("a") as file:
+                for entry in run.history:
+                    file.write(json.dumps({"seed": run.seed, **entry}) + "\n")
+            self._ledgers.append(run.ledger.frame())
+            _replace(self.path / LEDGER, lambda part: polars.concat(self._ledgers).write_parquet(part))
+            _replace(self.path / RESULT, lambda part: part.write_text(json.dumps(summary, indent=2) + "\n"))
+        except OSError as error:
+            raise FedstructError(
+                f"writing to {self.path} failed: {error.strerror or error}; the runs saved before are kept"
+            ) from None
+
+
+def read_result(path: Path) -> dict[str, Any]:
+    """The results in a run folder."""
+    try:
+        result: dict[str, Any] = json.loads((path / RESULT).read_text())
+        return result
+    except FileNotFoundError:
+        raise FedstructError(f"{path} is not a run folder: it has no {RESULT}") from None
+    except (OSError, ValueError) as error:
+        raise FedstructError(f"{path / RESULT} cannot be read: {error}") from None
+
+
+def read_ledger(path: Path) -> Any:
+    """The ledger in a run folder, as a table."""
+    import polars
+
+    try:
+        return polars.read_parquet(path / LEDGER)
+    except (FileNotFoundError, NotADirectoryError):
+        raise FedstructError(f"{path} is not a run folder: it has no {LEDGER}") from None
+    except (OSError, polars.exceptions.PolarsError) as error:
+        raise FedstructError(f"{path / LEDGER} cannot be read: {error}") from None
+
+
+def _fresh(parent: Path, name: str) -> Path:
+    stamp = f"{name}-{datetime.now():%Y%m%d-%H%M%S}"
+    path, more = parent / stamp, 2
+    while path.exists():
+        path, more = parent / f"{stamp}-{more}", more + 1
+    return path
+
+
+def _replace(path: Path, write: Any) -> None:
+    """Write beside, then rename: the file is the old one or the new one, never a half."""
+    part = path.with_name(path.name + ".part")
+    try:
+        write(part)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)

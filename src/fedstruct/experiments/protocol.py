@@ -1,0 +1,26 @@
+"""Named protocols: how a graph is made ready and split, so that figures can be compared."""
+
+from __future__ import annotations
+
+from fedstruct.graph.graph import Graph
+from fedstruct.graph.party_graph import draw_split
+from fedstruct.seeds import stream
+
+ICLR2025 = "fedstruct-iclr2025"
+"""Undirected, no self loops; a uniform split over all nodes, new for each seed; fixed rounds, last model."""
+
+PER_PARTY = "per-party-split"
+"""Each party draws its split from its own nodes."""
+
+GIVEN = "given-split"
+"""The split that came with the graph."""
+
+
+def prepared(graph: Graph) -> Graph:
+    """The graph as the protocol `fedstruct-iclr2025` takes it."""
+    return graph.undirected().without_self_loops()
+
+
+def split(graph: Graph, seed: int, train: float = 0.1, validation: float = 0.1) -> Graph:
+    """The split of one seed: the same for every method and partition."""
+    return graph.with_split(draw_split(graph.nodes, train, validation, stream(seed, "split")))

@@ -1,0 +1,114 @@
+"""Graphs by name: from a folder, from the cache, or downloaded through torch-geometric."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fedstruct.errors import FedstructError, unknown
+from fedstruct.graph import npz
+from fedstruct.graph.graph import Graph
+
+DATA_VARIABLE = "FEDSTRUCT_DATA"
+"""The environment variable that names the folder of graph files."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A public graph: what it is, and the torch-geometric loader that downloads it."""
+
+    name: str
+    about: str
+    loader: str
+    arguments: dict[str, Any]
+
+
+DATASETS = {
+    d.name: d
+    for d in (
+        Dataset("cora", "citations between papers, 7 topics", "Planetoid", {"name": "Cora"}),
+        Dataset("citeseer", "citations between papers, 6 topics", "Planetoid", {"name": "CiteSeer"}),
+        Dataset("pubmed", "citations between papers on diabetes, 3 kinds", "Planetoid", {"name": "PubMed"}),
+        Dataset(
+            "chameleon",
+            "links between Wikipedia pages, 5 traffic classes",
+            "WikipediaNetwork",
+            {"name": "chameleon", "geom_gcn_preprocess": True},
+        ),
+        Dataset("amazon_photo", "goods bought together, 8 categories", "Amazon", {"name": "Photo"}),
+        Dataset(
+            "amazon_ratings",
+            "goods bought together, 5 rating classes",
+            "HeterophilousGraphDataset",
+            {"name": "Amazon-ratings"},
+        ),
+        Dataset("amazon_computers", "goods bought together, 10 categories", "Amazon", {"name": "Computers"}),
+        Dataset("coauthor_physics", "authors of joint papers, 5 fields", "Coauthor", {"name": "Physics"}),
+        Dataset(
+            "minesweeper", "a grid with hidden mines, 2 classes", "HeterophilousGraphDataset", {"name": "Minesweeper"}
+        ),
+    )
+}
+
+
+def load(name: str | Path) -> Graph:
+    """The graph of this name, or the one in this `.npz` file."""
+    text = str(name)
+    if text.endswith(".npz") or os.sep in text:
+        return npz.read(Path(text).expanduser())
+    folder = _folder()
+    if text not in DATASETS and not (folder and (folder / f"{text}.npz").is_file()):
+        raise unknown("dataset", text, DATASETS, "; or give the path of an .npz file")
+    found = where(text)
+    return npz.read(found, text) if found else _download(DATASETS[text])
+
+
+def where(name: str) -> Path | None:
+    """The file that `load` would read, if there is one: in the data folder first, then in the cache."""
+    folders = [f for f in (_folder(), cache()) if f is not None]
+    return next((f / f"{name}.npz" for f in folders if (f / f"{name}.npz").is_file()), None)
+
+
+def cache() -> Path:
+    """Where downloaded graphs are kept."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fedstruct"
+
+
+def _folder() -> Path | None:
+    given = os.environ.get(DATA_VARIABLE)
+    if not given:
+        return None
+    folder = Path(given).expanduser()
+    if not folder.is_dir():
+        raise FedstructError(f"{DATA_VARIABLE} names {folder}, which is not a folder; correct it or unset it")
+    return folder
+
+
+def _download(dataset: Dataset, fetch: Callable[[Dataset, Path], Any] | None = None) -> Graph:
+    both_ways = f"put {dataset.name}.npz into a folder and set {DATA_VARIABLE} to it, or go online to download it"
+    patience = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(60)
+    try:
+        data = (fetch or _through_pyg)(dataset, cache() / "downloads")
+    except Exception as error:  # whatever a network, a proxy or a changed server may raise
+        raise FedstructError(f"{dataset.name} is not here and its download failed ({_short(error)}): {both_ways}") from None
+    finally:
+        socket.setdefaulttimeout(patience)
+    graph = Graph.from_pyg(data, dataset.name)
+    npz.write(graph, cache() / f"{dataset.name}.npz")
+    return graph
+
+
+def _through_pyg(dataset: Dataset, root: Path) -> Any:
+    from torch_geometric import datasets
+
+    return getattr(datasets, dataset.loader)(root=str(root / dataset.name), **dataset.arguments)[0]
+
+
+def _short(error: Exception) -> str:
+    first = (str(error).splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first[:80]}" if first else type(error).__name__

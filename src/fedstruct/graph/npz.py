@@ -1,0 +1,98 @@
+"""Graphs as `.npz` files, read without pickle. `docs/data-format.md` describes the keys."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from fedstruct.errors import FedstructError
+from fedstruct.graph.graph import Graph
+
+RESERVED = {"edge_index", "edge_weight", "directed", "x", "x_data", "x_indices", "x_indptr", "x_shape", "y", "ids", "split"}
+OTHER_NAMES = {"node_features": "x", "node_labels": "y", "edges": "edge_index"}
+"""How the files of the heterophilous-graphs collection call the same things."""
+
+
+def read(path: Path, name: str | None = None) -> Graph:
+    """The graph in a file, or the error that says what is wrong with the file."""
+    name = name or path.stem
+    arrays = _arrays(path)
+    for other, ours in OTHER_NAMES.items():
+        if other in arrays and ours not in arrays:
+            values = arrays.pop(other)
+            arrays[ours] = values.T if ours == "edge_index" and values.ndim == 2 and values.shape[1] == 2 else values
+    missing = [key for key in ("edge_index", "y") if key not in arrays]
+    if missing or not ("x" in arrays or "x_data" in arrays):
+        absent = ", ".join(missing or ["x"])
+        raise FedstructError(f"{path} has no array '{absent}'; a graph file needs edge_index, y and x (or x_data …)")
+    n = len(arrays["y"])
+    return Graph.from_edges(
+        arrays["edge_index"],
+        features=arrays["x"] if "x" in arrays else _sparse(arrays, path),
+        labels=arrays["y"],
+        weights=arrays.get("edge_weight"),
+        directed=bool(arrays.get("directed", 0)),
+        ids=arrays.get("ids"),
+        split=arrays.get("split"),
+        attributes={k: v for k, v in arrays.items() if k not in RESERVED and v.ndim == 1 and len(v) == n},
+        name=name,
+    )
+
+
+def write(graph: Graph, path: Path) -> None:
+    """Write a graph so that `read` gives it back; undirected edges are stored once."""
+    a = graph.adjacency.tocoo()
+    u, v = a.coords
+    once = np.ones(len(u), bool) if graph.directed else u <= v
+    arrays: dict[str, np.ndarray] = {
+        "edge_index": np.stack([u[once], v[once]]).astype(np.int32),
+        "y": graph.labels.astype(np.int16 if graph.classes < 1 << 15 else np.int64),
+        **graph.attributes,
+    }
+    if graph.weighted:
+        arrays["edge_weight"] = a.data[once]
+    if graph.directed:
+        arrays["directed"] = np.int8(1)
+    if issparse(graph.features):
+        f = graph.features
+        arrays |= {"x_data": f.data, "x_indices": f.indices, "x_indptr": f.indptr, "x_shape": np.array(f.shape)}
+    else:
+        arrays["x"] = graph.features
+    if graph.ids is not None:
+        arrays["ids"] = graph.ids
+    if graph.split is not None:
+        arrays["split"] = graph.split
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(path, allow_pickle=False, **arrays)
+
+
+def _arrays(path: Path) -> dict[str, np.ndarray]:
+    if not path.is_file():
+        raise FedstructError(f"there is no file {path}; give the path of an .npz graph or the name of a dataset")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not hasattr(file, "files"):
+                raise FedstructError(f"{path} is a single array, not an .npz archive of a graph")
+            return {key: file[key] for key in file.files}
+    except FedstructError:
+        raise
+    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
+        why = "it holds Python objects" if "pickle" in str(error).lower() and zipfile.is_zipfile(path) else "it is damaged"
+        raise FedstructError(f"{path} cannot be read as an .npz graph: {why}") from None
+    except Exception as error:  # zlib.error and struct.error have no common base
+        raise FedstructError(f"{path} cannot be read as an .npz graph: {error}") from None
+
+
+def _sparse(arrays: dict[str, np.ndarray], path: Path) -> csr_array:
+    try:
+        parts = (arrays["x_data"], arrays["x_indices"], arrays["x_indptr"])
+        matrix = csr_array(parts, shape=tuple(int(s) for s in arrays["x_shape"]))
+        matrix.check_format(full_check=True)
+    except KeyError as missing:
+        raise FedstructError(f"{path} has x_data but no {missing}") from None
+    except (ValueError, TypeError) as error:
+        raise FedstructError(f"{path}: its sparse features do not fit together: {error}") from None
+    return matrix
