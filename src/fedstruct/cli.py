@@ -46,7 +46,8 @@ def demo(as_json: Json = False) -> None:
     """Make a graph, give it to three parties, train, and say what each learned of the others."""
     from fedstruct.experiments.config import Experiment
     from fedstruct.experiments.experiment import Runs, prepare_process
-    from fedstruct.experiments.show import ledger_words, say, result_table, traffic_table, watching
+    from fedstruct.experiments.show import result_table, say, watching
+    from fedstruct.experiments.words import grouped, say_learned, traffic_table
     from fedstruct.graph.generate import planted
 
     prepare_process()
@@ -66,12 +67,11 @@ def demo(as_json: Json = False) -> None:
     if as_json:
         _print_json(summary)
         return
-    ledger = results[0].ledger.frame()
     result_table(summary)
-    say("\nWho learned what from whom, in the first of these runs:")
-    traffic_table(ledger)
-    for sentence in ledger_words(ledger, summary["runs"][0]["exposure"]):
-        say(f"· {sentence}")
+    say("\nThe ledger of the first of these runs:\n")
+    traffic = grouped(results[0].ledger.frame())
+    traffic_table(traffic)
+    say_learned(traffic, summary["runs"][0]["exposure"])
     say("\nNext: [bold]fedstruct datasets[/bold], then [bold]fedstruct run cora --seeds 10[/bold]")
 
 
@@ -81,7 +81,9 @@ def demo(as_json: Json = False) -> None:
     "[bold]fedstruct run --config runs/cora-fedstruct-…/config.toml[/bold]"
 )
 def run(
-    dataset: Annotated[str | None, typer.Argument(help="A name that `fedstruct datasets` lists, or an .npz file.")] = None,
+    dataset: Annotated[
+        str | None, typer.Argument(help="A name that `fedstruct datasets` lists, or an .npz file.")
+    ] = None,
     method: Annotated[str | None, typer.Option(help="The method to train. [dim]default: fedstruct[/dim]")] = None,
     parties: Annotated[int | None, typer.Option(help="How many owners. [dim]default: 10[/dim]")] = None,
     partition: Annotated[
@@ -100,7 +102,9 @@ def run(
         bool | None, typer.Option("--separate", help="Step the parties one by one, every message encoded and sealed.")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Train so many seeds at once, each in its own process.")] = 1,
-    out: Annotated[Path | None, typer.Option(help="The run folder. [dim]default: runs/DATASET-METHOD-TIME[/dim]")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The run folder. [dim]default: runs/DATASET-METHOD-TIME[/dim]")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Train a method over the parts of a graph, once per seed."""
@@ -120,7 +124,8 @@ def run(
 def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -> None:
     from fedstruct.experiments.experiment import Runs, folder_name, prepare_process
     from fedstruct.experiments.folder import RunFolder
-    from fedstruct.experiments.show import exposure_words, result_table, say, watching
+    from fedstruct.experiments.show import result_table, say, watching
+    from fedstruct.experiments.words import exposure_words
 
     prepare_process()
     runs = Runs(experiment)
@@ -137,8 +142,7 @@ def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -
         _print_json(summary)
         return
     result_table(summary)
-    for sentence in exposure_words(summary["runs"][0]["exposure"]):
-        say(f"· {sentence}")
+    say(f"\n{exposure_words(summary['runs'][0]['exposure'])}")
     say(f"\nSaved in {folder.path}. Who learned what from whom: [bold]fedstruct ledger {folder.path}[/bold]")
 
 
@@ -151,18 +155,18 @@ def ledger(
 ) -> None:
     """Say who learned what from whom in a run, and how much."""
     from fedstruct.experiments.folder import read_ledger, read_result
-    from fedstruct.experiments.show import grouped, ledger_words, of_party, of_seed, say, traffic_table
+    from fedstruct.experiments.words import grouped, of_party, of_seed, say_learned, traffic_table
 
     result = read_result(folder)
     book, run = of_seed(read_ledger(folder), result, seed)
     if party is not None:
         book = of_party(book, party)
+    traffic = grouped(book, party)
     if as_json:
-        _print_json({"run": str(folder), "seed": seed, "party": party, "traffic": grouped(book, party).to_dicts()})
+        _print_json({"run": str(folder), "seed": seed, "party": party, "traffic": traffic.to_dicts()})
         return
-    traffic_table(book, party)
-    for sentence in ledger_words(book, run["exposure"], party):
-        say(f"· {sentence}")
+    traffic_table(traffic)
+    say_learned(traffic, run["exposure"], party)
 
 
 @app.command(epilog="Example: [bold]FEDSTRUCT_DATA=~/graphs fedstruct datasets[/bold]")

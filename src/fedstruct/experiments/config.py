@@ -25,12 +25,12 @@ class Experiment(BaseModel):
 
     dataset: str
     method: str = "fedstruct"
-    parties: int = Field(10, ge=1)
+    parties: int = Field(default=10, ge=1)
     partition: str = "random"
-    seeds: int = Field(1, ge=1)
+    seeds: int = Field(default=1, ge=1)
     preset: str = "ours"
-    train: float = Field(0.1, gt=0, lt=1)
-    validation: float = Field(0.1, ge=0, lt=1)
+    train: float = Field(default=0.1, gt=0, lt=1)
+    validation: float = Field(default=0.1, ge=0, lt=1)
     separate: bool = False
     options: dict[str, Any] = Field(default_factory=dict)
 

@@ -51,7 +51,7 @@ class Runs:
                     yield future.result()
             except BrokenProcessPool:
                 raise FedstructError(
-                    "a worker process died, perhaps for lack of memory; the runs saved before are kept: try fewer --jobs"
+                    "a worker process died, perhaps for lack of memory; the runs before it are saved; try fewer --jobs"
                 ) from None
             finally:
                 pool.shutdown(cancel_futures=True)
@@ -92,8 +92,8 @@ def peak_rss_mb() -> float:
 def prepare_process() -> None:
     """Make this process ready for many short runs: one thread each, and freed memory kept for the next.
 
-    One thread, because the sums are small, and because their order then is the same everywhere. glibc hands large arrays
-    back to the system as soon as they are freed and faults them in again: a fifth of the exchange's time.
+    One thread, because the sums are small, and because their order then is the same everywhere. glibc hands large
+    arrays back to the system as soon as they are freed and faults them in again: a fifth of the exchange's time.
     """
     import torch
 

@@ -6,8 +6,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-
-
 from fedstruct.experiments import metrics
 from fedstruct.experiments.protocol import GIVEN, PER_PARTY
 from fedstruct.experiments.result import PHASES, RunResult, exchanged, exposures

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-import polars
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from fedstruct.errors import FedstructError, unknown
-from fedstruct.federation.transport import COORDINATOR
 from fedstruct.federation.watch import Watch
 from fedstruct.graph import datasets
 
@@ -108,94 +106,6 @@ def _phases(runs: list[dict[str, Any]], what: str, form: Any) -> str:
     return "   ".join(f"{phase} {form(value)}" for phase, value in means.items())
 
 
-def exposure_words(exposure: dict[str, Any] | None, party: str | None = None) -> list[str]:
-    """What the structure exchange gave away, in words."""
-    if exposure is None:
-        return ["No structure was exchanged: no edge can be read off."]
-    if party is None:
-        return [
-            f"From the second hop of the exchange, neighbours read off exactly "
-            f"{percent(exposure['inner_share'])} % of the {exposure['inner_edges']:,} inner edges, and "
-            f"{percent(exposure['border_share'])} % of the {exposure['border_edges']:,} border edges as seen from their "
-            "sources by third parties (docs/privacy.md)."
-        ]
-    own = next(p for p in exposure["parties"] if p["party"] == party)
-    towards = own["towards"]
-    worst = max(towards, key=lambda peer: towards[peer]["inner_share"], default=None)
-    if worst is None:
-        return [f"{party} has no neighbours."]
-    return [
-        f"{own['inner_by_any']:,} of the {own['inner_edges']:,} inner edges of {party} can be read off exactly by some "
-        f"neighbour; the most, {percent(towards[worst]['inner_share'])} %, by {worst}."
-    ]
-
-
-def grouped(book: polars.DataFrame, party: str | None = None) -> polars.DataFrame:
-    """The ledger by kind of message and by role: who told whom what, how often and how much."""
-
-    def role(column: str) -> polars.Expr:
-        c = polars.col(column)
-        other = polars.lit("each party" if party is None else "each peer")
-        return polars.when((c == COORDINATOR) | (c == party if party else False)).then(c).otherwise(other)
-
-    return (
-        book.filter(polars.col("entry") == "sent")
-        .with_columns(role("sender").alias("from"), role("receiver").alias("to"))
-        .group_by("from", "to", "kind", "tells", "sources", maintain_order=True)
-        .agg(polars.len().alias("messages"), polars.col("rows").sum(), polars.col("bytes").sum())
-    )
-
-
-def traffic_table(book: polars.DataFrame, party: str | None = None) -> None:
-    """Who told whom what."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name, justify in (("from", "left"), ("to", "left"), ("message", "left"), ("derived from", "left"),
-                          ("messages", "right"), ("rows", "right"), ("size", "right")):  # fmt: skip
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
-    for row in grouped(book, party).iter_rows(named=True):
-        to = "each other party" if row["from"] == row["to"] == "each party" else row["to"]
-        table.add_row(
-            row["from"], to, row["kind"], row["sources"],
-            f"{row['messages']:,}", f"{row['rows']:,}", size(row["bytes"]),
-        )  # fmt: skip
-    out.print(table)
-
-
-def ledger_words(
-    book: polars.DataFrame, exposure: dict[str, Any] | None, party: str | None = None
-) -> list[str]:
-    """The ledger in words: what each learned, and from whom."""
-    words = []
-    for row in grouped(book, party).iter_rows(named=True):
-        if row["sources"] == "nothing":
-            continue
-        learner = "Each party" if row["to"] == "each party" else row["to"].capitalize()
-        if row["from"] == row["to"]:
-            teller = "each other party"
-        else:
-            teller = "the coordinator" if row["from"] == COORDINATOR else row["from"]
-        learner = "The coordinator" if row["to"] == COORDINATOR else learner
-        words.append(f"{learner} learned from {teller}: {row['tells']} ({size(row['bytes'])}).")
-    return words + exposure_words(exposure, party)
-
-
-def of_party(book: polars.DataFrame, party: str) -> polars.DataFrame:
-    """The part of a ledger that one party has in its own book."""
-    names = set(book["sender"]) | set(book["receiver"])
-    if party not in names:
-        raise unknown("party", party, names)
-    return book.filter((polars.col("sender") == party) | (polars.col("receiver") == party))
-
-
-def of_seed(book: polars.DataFrame, result: dict[str, Any], seed: int) -> tuple[polars.DataFrame, dict[str, Any]]:
-    """The ledger and the result of one of a folder's runs."""
-    found = next((r for r in result["runs"] if r["seed"] == seed), None)
-    if found is None:
-        seeds = ", ".join(str(r["seed"]) for r in result["runs"])
-        raise FedstructError(f"this folder has no run with seed {seed}; it has {seeds}")
-    return book.filter(polars.col("run") == f"{result['method']}-{seed}"), found
-
-
 def dataset_rows() -> list[dict[str, Any]]:
     """Each dataset with its figures, where its file is at hand."""
     rows = []
@@ -218,18 +128,24 @@ def dataset_rows() -> list[dict[str, Any]]:
 
 
 def dataset_table(rows: list[dict[str, Any]]) -> None:
+    """The datasets, one per line."""
     table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in ("name", "nodes", "edges", "features", "classes", "homophily", "found", "about"):
-        table.add_column(name, justify="right" if name in ("nodes", "edges", "features", "classes", "homophily") else "left")
+    for name in ("name", "nodes", "edges", "features", "classes", "homophily", "about"):
+        table.add_column(name, justify="left" if name in ("name", "about") else "right", no_wrap=name == "name")
     for r in rows:
         if r["found"] is None:
-            table.add_row(r["name"], "–", "–", "–", "–", "–", "downloads when first used", r["about"], style="dim")
+            table.add_row(r["name"], "–", "–", "–", "–", "–", r["about"], style="dim")
         else:
             edges = f"{r['edges']:,}{' →' if r['directed'] else ''}"
-            table.add_row(
-                r["name"], f"{r['nodes']:,}", edges, f"{r['features']:,}", str(r["classes"]),
-                f"{r['homophily']:.2f}", r["found"], r["about"],
-            )  # fmt: skip
+            figures = (f"{r['nodes']:,}", edges, f"{r['features']:,}", str(r["classes"]), f"{r['homophily']:.2f}")
+            table.add_row(r["name"], *figures, r["about"])
     out.print(table)
+    folders = sorted({str(Path(r["found"]).parent) for r in rows if r["found"]})
+    say("")
+    if folders:
+        say(f"Found in {' and '.join(folders)}; → marks directed edges.")
     if any(r["found"] is None for r in rows):
-        say(f"\nSet {datasets.DATA_VARIABLE} to a folder of .npz files to use what is there; → marks directed edges.")
+        say(
+            f"Dimmed: downloaded when first used. Or put NAME.npz into a folder and set {datasets.DATA_VARIABLE} to it "
+            "(docs/data-format.md)."
+        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, TypeVar
 
@@ -25,7 +24,7 @@ def answers(kind: type[Message]) -> Callable[[F], F]:
     return mark
 
 
-class Party(ABC):
+class Party:
     """One owner's side. Its site hands it one question at a time; it answers, and may post to peers.
 
     Posts leave when the step ends; the next step finds them in the inbox, in federation order.

@@ -30,27 +30,25 @@ class Dataset:
 DATASETS = {
     d.name: d
     for d in (
-        Dataset("cora", "citations between papers, 7 topics", "Planetoid", {"name": "Cora"}),
-        Dataset("citeseer", "citations between papers, 6 topics", "Planetoid", {"name": "CiteSeer"}),
-        Dataset("pubmed", "citations between papers on diabetes, 3 kinds", "Planetoid", {"name": "PubMed"}),
+        Dataset("cora", "citations", "Planetoid", {"name": "Cora"}),
+        Dataset("citeseer", "citations", "Planetoid", {"name": "CiteSeer"}),
+        Dataset("pubmed", "citations", "Planetoid", {"name": "PubMed"}),
         Dataset(
             "chameleon",
-            "links between Wikipedia pages, 5 traffic classes",
+            "Wikipedia links",
             "WikipediaNetwork",
             {"name": "chameleon", "geom_gcn_preprocess": True},
         ),
-        Dataset("amazon_photo", "goods bought together, 8 categories", "Amazon", {"name": "Photo"}),
+        Dataset("amazon_photo", "bought together", "Amazon", {"name": "Photo"}),
         Dataset(
             "amazon_ratings",
-            "goods bought together, 5 rating classes",
+            "bought together",
             "HeterophilousGraphDataset",
             {"name": "Amazon-ratings"},
         ),
-        Dataset("amazon_computers", "goods bought together, 10 categories", "Amazon", {"name": "Computers"}),
-        Dataset("coauthor_physics", "authors of joint papers, 5 fields", "Coauthor", {"name": "Physics"}),
-        Dataset(
-            "minesweeper", "a grid with hidden mines, 2 classes", "HeterophilousGraphDataset", {"name": "Minesweeper"}
-        ),
+        Dataset("amazon_computers", "bought together", "Amazon", {"name": "Computers"}),
+        Dataset("coauthor_physics", "joint papers", "Coauthor", {"name": "Physics"}),
+        Dataset("minesweeper", "a grid with mines", "HeterophilousGraphDataset", {"name": "Minesweeper"}),
     )
 }
 
@@ -95,7 +93,9 @@ def _download(dataset: Dataset, fetch: Callable[[Dataset, Path], Any] | None = N
     try:
         data = (fetch or _through_pyg)(dataset, cache() / "downloads")
     except Exception as error:  # whatever a network, a proxy or a changed server may raise
-        raise FedstructError(f"{dataset.name} is not here and its download failed ({_short(error)}): {both_ways}") from None
+        raise FedstructError(
+            f"{dataset.name} is not here and its download failed ({_short(error)}): {both_ways}"
+        ) from None
     finally:
         socket.setdefaulttimeout(patience)
     graph = Graph.from_pyg(data, dataset.name)

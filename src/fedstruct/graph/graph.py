@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy.sparse import coo_array, csr_array, diags_array, issparse
@@ -20,7 +20,8 @@ UNKNOWN = -1
 UNUSED, TRAIN, VALIDATION, TEST = 0, 1, 2, 3
 """What `split` holds."""
 
-Features = np.ndarray | csr_array
+Features: TypeAlias = Any
+"""A dense array or a CSR array, one row per node; scipy tells its types to nobody."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,7 +176,8 @@ def as_labels(labels: Any, name: str) -> np.ndarray:
             raise FedstructError(f"{name}: labels must be whole numbers 0, 1, 2, …")
     elif array.dtype.kind not in "iub":
         raise FedstructError(f"{name}: labels must be whole numbers 0, 1, 2, …, not {array.dtype}")
-    return np.where(array < 0, UNKNOWN, array).astype(np.int64)
+    known: np.ndarray = np.where(array < 0, UNKNOWN, array).astype(np.int64)
+    return known
 
 
 def as_features(features: Any, name: str) -> Features:
@@ -203,8 +205,10 @@ def check_nodes(
             raise FedstructError(f"{name}: {what} has {table.shape[0]} rows for {n} nodes")
     values = features.data if issparse(features) else features
     if not np.isfinite(values).all():
-        row = int(np.argmin(np.isfinite(values).all(axis=1))) if values.ndim == 2 else int(
-            np.searchsorted(features.indptr, np.argmin(np.isfinite(values)), side="right") - 1
+        row = (
+            int(np.argmin(np.isfinite(values).all(axis=1)))
+            if values.ndim == 2
+            else int(np.searchsorted(features.indptr, np.argmin(np.isfinite(values)), side="right") - 1)
         )
         raise FedstructError(f"{name}: the features of node {row} are not finite; replace NaN and infinity first")
     if labels.size and labels.max() >= classes:

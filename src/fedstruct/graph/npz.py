@@ -11,7 +11,19 @@ from scipy.sparse import csr_array, issparse
 from fedstruct.errors import FedstructError
 from fedstruct.graph.graph import Graph
 
-RESERVED = {"edge_index", "edge_weight", "directed", "x", "x_data", "x_indices", "x_indptr", "x_shape", "y", "ids", "split"}
+RESERVED = {
+    "edge_index",
+    "edge_weight",
+    "directed",
+    "x",
+    "x_data",
+    "x_indices",
+    "x_indptr",
+    "x_shape",
+    "y",
+    "ids",
+    "split",
+}
 OTHER_NAMES = {"node_features": "x", "node_labels": "y", "edges": "edge_index"}
 """How the files of the heterophilous-graphs collection call the same things."""
 
@@ -55,7 +67,7 @@ def write(graph: Graph, path: Path) -> None:
     if graph.weighted:
         arrays["edge_weight"] = a.data[once]
     if graph.directed:
-        arrays["directed"] = np.int8(1)
+        arrays["directed"] = np.array(1, np.int8)
     if issparse(graph.features):
         f = graph.features
         arrays |= {"x_data": f.data, "x_indices": f.indices, "x_indptr": f.indptr, "x_shape": np.array(f.shape)}
@@ -80,7 +92,11 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
     except FedstructError:
         raise
     except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
-        why = "it holds Python objects" if "pickle" in str(error).lower() and zipfile.is_zipfile(path) else "it is damaged"
+        why = (
+            "it holds Python objects"
+            if "pickle" in str(error).lower() and zipfile.is_zipfile(path)
+            else "it is damaged"
+        )
         raise FedstructError(f"{path} cannot be read as an .npz graph: {why}") from None
     except Exception as error:  # zlib.error and struct.error have no common base
         raise FedstructError(f"{path} cannot be read as an .npz graph: {error}") from None

@@ -84,7 +84,7 @@ def draw_split(nodes: int, train: float, validation: float, random: np.random.Ge
     >>> [int(n) for n in np.bincount(draw_split(100, 0.1, 0.2, stream(0, "split")))]
     [0, 10, 20, 70]
     """
-    if not (0 < train and 0 <= validation and train + validation < 1):
+    if not (train > 0 and validation >= 0 and train + validation < 1):
         raise FedstructError(
             f"train = {train} and validation = {validation} do not leave a test set: "
             "both are shares of the nodes, train above 0, and their sum must be below 1"

@@ -216,9 +216,7 @@ class ExchangeParty(Party):
         product.sort_indices()
         if question.hop == 2:
             read = exposure.read_off(product, self.columns, self.owner, self.me)
-            self.exposure = exposure.count(
-                self.own.name, self.parties, self.power, read, self.owner, self.own.directed
-            )
+            self.exposure = exposure.count(self.own.name, self.parties, self.power, read, self.owner, self.own.directed)
         for i, peer in enumerate(self.parties):
             self.post(peer, _packed(product[self.starts[i] : self.starts[i + 1]]))
         return Done()
@@ -266,7 +264,8 @@ class ExchangeParty(Party):
                 f"{self.own.name}: a border edge names node {node[bad]} of {self.own.peers[peer[bad]]}, "
                 f"which has only {np.diff(self.starts)[places[bad]]} nodes"
             )
-        return node + self.starts[places]
+        numbers: np.ndarray = node + self.starts[places]
+        return numbers
 
 
 def _packed(rows: csr_array) -> Blocks:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -86,11 +86,13 @@ class ReachAll(Message):
 @dataclass(frozen=True, eq=False)
 class Gradient(Message):
     sources = EVERYTHING
-    tells = "a party's gradient of the model and of the structure embedding, and its loss, summed over its training nodes"
+    tells = (
+        "a party's gradient of the model and of the structure embedding, and its loss, summed over its training nodes"
+    )
     unit = "structure"
+    loss: float
     theta: np.ndarray = array("f", "parameters")
     structure: np.ndarray = array("f", "reach", "classes", by_row=True)
-    loss: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +103,9 @@ class Weights(Message):
     tells = "the model, and the structure embedding of the nodes that a party's training nodes reach"
     reply = Gradient
     unit = "structure"
+    round: int
     theta: np.ndarray = array("f", "parameters")
     structure: np.ndarray = array("f", "reach", "classes", by_row=True)
-    round: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,13 +155,15 @@ class FedStruct(Method):
                 anybody[r.columns] = True
             position = np.cumsum(anybody) - 1
             place = {name: position[r.columns] for name, r in reach.items()}
-            structure = torch.zeros(np.count_nonzero(anybody), first.classes, dtype=theta.dtype)
+            structure = torch.zeros(int(anybody.sum()), first.classes, dtype=theta.dtype)
             optimiser = Optimiser(o.optimizer, (theta, o.lr, o.weight_decay), (structure, o.lr_structure, 0.0))
             expected = Limits(sizes={"parameters": len(theta), "classes": first.classes})
             for t in range(o.rounds):
-                question = Weights(theta.numpy(), structure.numpy(), t)
+                question = Weights(t, theta.numpy(), structure.numpy())
                 gradient: Gradient = federation.sum(question, place, expected)  # type: ignore[assignment]
-                optimiser.step(torch.from_numpy(gradient.theta) / labelled, torch.from_numpy(gradient.structure) / labelled)
+                optimiser.step(
+                    torch.from_numpy(gradient.theta) / labelled, torch.from_numpy(gradient.structure) / labelled
+                )
                 watch.advance(t + 1, o.rounds, loss=gradient.loss / labelled)
 
         with watch.phase("evaluation"):
@@ -241,8 +245,8 @@ class FedStructSums:
         when = (self.seed, question.round)
         logits = h.logits(self.model.module, self.options.dropout, when) + z @ structure  # type: ignore[arg-type]
         loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
-        loss.backward()
-        return Gradient(self.model.gradient.numpy().copy(), structure.grad.numpy(), loss.item())  # type: ignore[union-attr]
+        loss.backward()  # type: ignore[no-untyped-call]
+        return Gradient(loss.item(), self.model.gradient.numpy().copy(), structure.grad.numpy())  # type: ignore[union-attr]
 
     @torch.no_grad()
     def evaluate(self, question: Evaluate) -> Counts:

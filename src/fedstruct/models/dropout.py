@@ -11,9 +11,9 @@ from torch import Tensor
 from fedstruct.seeds import key
 
 
-def row_keys(parties: Sequence[str], sizes: Sequence[int]) -> np.ndarray:
+def row_keys(parties: Sequence[str], nodes: Sequence[int]) -> np.ndarray:
     """One 32-bit key for each node of these parties, from its party's name and its number there."""
-    sizes = np.asarray(sizes, np.int64)
+    sizes = np.asarray(nodes, np.int64)
     numbers = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     owners = np.repeat(np.array([key("dropout", p) for p in parties], np.uint64), sizes)
     mixed = (numbers.astype(np.uint64) + owners) * np.uint64(0x9E3779B97F4A7C15)
@@ -33,7 +33,7 @@ def keep_mask(rows: np.ndarray, width: int, rate: float, *when: int | str) -> Te
     columns = np.arange(width, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(key(*when))
     columns = ((columns ^ (columns >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(32)
     # A 32-bit finaliser per unit, in place: this is the largest piece of arithmetic of a round after the products.
-    mixed = rows[:, None] ^ columns.astype(np.uint32)
+    mixed: np.ndarray = rows[:, None] ^ columns.astype(np.uint32)
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         mixed ^= mixed >> np.uint32(shift)
         mixed *= np.uint32(factor)

@@ -31,7 +31,7 @@ class SparseMatrix:
         return _tensor(self._matrix.T.tocsr(), self._dtype)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
-        product: Tensor = _Product.apply(dense, self)
+        product: Tensor = _Product.apply(dense, self)  # type: ignore[no-untyped-call]
         return product
 
 

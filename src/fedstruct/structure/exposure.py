@@ -69,7 +69,8 @@ def count(
         return _distinct(edges[:, 0], edges[:, 1:].min(axis=1), edges[:, 1:].max(axis=1))
 
     def border(edges: np.ndarray) -> np.ndarray:
-        return edges[owner[edges[:, 2]] != me]
+        outside: np.ndarray = edges[owner[edges[:, 2]] != me]
+        return outside
 
     def by_reader(edges: np.ndarray) -> dict[str, int]:
         counts = np.bincount(edges[:, 0], minlength=len(parties))
@@ -97,4 +98,5 @@ def _distinct(*columns: np.ndarray) -> np.ndarray:
     table = table[order]
     new = np.ones(len(table), bool)
     new[1:] = (table[1:] != table[:-1]).any(axis=1)
-    return table[new]
+    distinct: np.ndarray = table[new]
+    return distinct

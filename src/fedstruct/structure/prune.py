@@ -8,9 +8,7 @@ from scipy.sparse import csr_array
 from fedstruct.structure.kernels import compressed, entry_rows
 
 
-def prune_blocks(
-    matrix: csr_array, row_block: np.ndarray, column_block: np.ndarray, budget: np.ndarray
-) -> csr_array:
+def prune_blocks(matrix: csr_array, row_block: np.ndarray, column_block: np.ndarray, budget: np.ndarray) -> csr_array:
     """Keep in each block (i, j) its `budget[i]` largest entries; ties go to the lower (row, column).
 
     `row_block` and `column_block` give the block of each row and column, numbered from 0.

@@ -1,0 +1,116 @@
+"""The ledger and the exposure in words and in a table: who learned what from whom."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars
+from rich.table import Table
+
+from fedstruct.errors import FedstructError, unknown
+from fedstruct.experiments.show import out, percent, say, size
+from fedstruct.federation.message import EVERYTHING
+from fedstruct.federation.transport import COORDINATOR
+
+
+def grouped(book: polars.DataFrame, party: str | None = None) -> polars.DataFrame:
+    """The ledger by kind of message and by role: who told whom what, how often and how much."""
+
+    def role(column: str) -> polars.Expr:
+        c = polars.col(column)
+        others = polars.lit("parties" if party is None else "peers")
+        return polars.when((c == COORDINATOR) | (c == (party or ""))).then(c).otherwise(others)
+
+    return (
+        book.filter(polars.col("entry") == "sent")
+        .with_columns(role("sender").alias("from"), role("receiver").alias("to"))
+        .group_by("from", "to", "kind", "tells", "sources", maintain_order=True)
+        .agg(polars.len().alias("messages"), polars.col("rows").sum(), polars.col("bytes").sum())
+    )
+
+
+def traffic_table(traffic: polars.DataFrame) -> None:
+    """Who told whom what, one kind of message per line."""
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="dim")
+    for name in ("from → to", "message", "derived from", "messages", "rows", "size"):
+        table.add_column(name, justify="right" if name in ("messages", "rows", "size") else "left")
+    for row in traffic.iter_rows(named=True):
+        sources = "everything" if row["sources"] == EVERYTHING.words else row["sources"]
+        table.add_row(
+            f"{row['from']} → {row['to']}",
+            row["kind"],
+            sources,
+            f"{row['messages']:,}",
+            f"{row['rows']:,}" if row["rows"] else "",
+            size(row["bytes"]),
+            style="dim" if sources == "nothing" else None,
+        )
+    out.print(table)
+
+
+def learned(traffic: polars.DataFrame) -> dict[str, list[str]]:
+    """For each pair of roles, what the one learned from the other; messages derived from nothing tell nothing."""
+    told: dict[str, list[str]] = {}
+    for row in traffic.filter(polars.col("sources") != "nothing").iter_rows(named=True):
+        learner = {COORDINATOR: "The coordinator", "parties": "Each party", "peers": "Peers"}.get(row["to"], row["to"])
+        teller = {COORDINATOR: "the coordinator", "parties": "the parties", "peers": "its peers"}.get(
+            row["from"], row["from"]
+        )
+        if row["from"] == row["to"] == "parties":
+            teller = "the other parties"
+        told.setdefault(f"{learner} learned from {teller}", []).append(f"{row['tells']} ({size(row['bytes'])})")
+    return told
+
+
+def say_learned(traffic: polars.DataFrame, exposure: dict[str, Any] | None, party: str | None = None) -> None:
+    """The same in sentences, and what could be read out of it."""
+    for heading, facts in learned(traffic).items():
+        say(f"\n[bold]{heading}[/bold]")
+        _items(facts)
+    say("\n[bold]What can be read out of that[/bold]")
+    _items([exposure_words(exposure, party)])
+
+
+def _items(sentences: list[str]) -> None:
+    table = Table.grid(padding=(0, 1), pad_edge=True)
+    for sentence in sentences:
+        table.add_row("·", sentence)
+    out.print(table)
+
+
+def exposure_words(exposure: dict[str, Any] | None, party: str | None = None) -> str:
+    """What the structure exchange gave away, in a sentence."""
+    if exposure is None:
+        return "No structure was exchanged: no edge can be read off."
+    if party in (None, COORDINATOR):
+        return (
+            f"Parties can read off, exactly, {percent(exposure['inner_share'])} % of the {exposure['inner_edges']:,} "
+            f"inner edges of others and {percent(exposure['border_share'])} % of the {exposure['border_edges']:,} ends "
+            "of border edges between two others, from the second hop of the exchange alone (docs/privacy.md)."
+        )
+    own = next(p for p in exposure["parties"] if p["party"] == party)
+    towards = {peer: shares["inner_share"] for peer, shares in own["towards"].items()}
+    if not towards:
+        return f"{party} has no peers."
+    worst = max(towards, key=lambda peer: towards[peer])
+    return (
+        f"Some peer can read off, exactly, {own['inner_by_any']:,} of the {own['inner_edges']:,} inner edges of "
+        f"{party}; {worst} alone reads {percent(towards[worst])} %."
+    )
+
+
+def of_party(book: polars.DataFrame, party: str) -> polars.DataFrame:
+    """The part of a ledger that one party has in its own book."""
+    names = set(book["sender"]) | set(book["receiver"])
+    if party not in names:
+        raise unknown("party", party, names)
+    return book.filter((polars.col("sender") == party) | (polars.col("receiver") == party))
+
+
+def of_seed(book: polars.DataFrame, result: dict[str, Any], seed: int) -> tuple[polars.DataFrame, dict[str, Any]]:
+    """The ledger and the result of one of a folder's runs."""
+    found = next((r for r in result["runs"] if r["seed"] == seed), None)
+    if found is None:
+        seeds = ", ".join(str(r["seed"]) for r in result["runs"])
+        raise FedstructError(f"this folder has no run with seed {seed}; it has {seeds}")
+    return book.filter(polars.col("run") == f"{result['method']}-{seed}"), found
