@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -126,8 +127,9 @@ def _decode_array(reader: _Reader, spec: ArraySpec, dims: dict[str, int], limits
             raise RefusedMessage(f"{where} has {length} {dim} where {expected} are expected")
         if length > limits.most.get(dim, length):
             raise RefusedMessage(f"{where} has {length} {dim}; at most {limits.most[dim]} are allowed")
-    entries = int(np.prod([int(s) for s in shape], dtype=object)) if shape else 1
-    if entries * dtype.itemsize > reader.left:
+    entries = prod(shape)
+    # Dimensions count even where another is 0 and the array is empty: numpy cannot hold them if they are absurd.
+    if entries * dtype.itemsize > reader.left or prod(max(length, 1) for length in shape) > limits.bytes:
         raise RefusedMessage(f"{where} says it has {entries} entries, but the message ends before")
     values = np.frombuffer(reader.take(entries * dtype.itemsize), dtype).reshape(shape)
     # Least and greatest find NaN, infinity and indices out of range without a temporary array.

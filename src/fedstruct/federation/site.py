@@ -43,8 +43,9 @@ class Site:
         step, frame = opened(envelope)
         if step <= self._step:
             raise RefusedMessage(f"{self.name} has answered step {self._step} already; step {step} came too late")
-        inbox = self._read_inbox(step - 1)
+        # A step whose posts cannot be read is over all the same: asked again, the party would go on without them.
         self._step = step
+        inbox = self._read_inbox(step - 1)
         question = decode(frame, self._kinds, self.party.limits())
         self.ledger.record(step, COORDINATOR, self.name, type(question), question.rows, len(frame))
         self.party.put_inbox(inbox)
@@ -63,7 +64,7 @@ class Site:
         if sender not in self.party.own.peers:
             raise RefusedMessage(f"'{sender}' is not a peer of {self.name}")
         step, frame = opened(envelope)
-        if step < self._step or any(self._step < other != step for other in self._arrived):
+        if step < self._step or (step > self._step and any(self._step < other != step for other in self._arrived)):
             raise RefusedMessage(f"{self.name} is at step {self._step}; a post of step {step} does not belong here")
         if len(frame) > self.party.limits().bytes:
             raise RefusedMessage(f"a post of {len(frame):,} bytes from {sender} exceeds {self.name}'s limit")
@@ -92,6 +93,10 @@ class Site:
                 if self._keyring is not None:
                     frame = self._keyring.open(sender, frame, self._context(step, sender, self.name))
                 message = decode(frame, self._peer_kinds, self.party.limits())
+                if any(type(message) is type(other) for other in inbox.get(sender, ())):
+                    raise RefusedMessage(
+                        f"{sender} has posted '{type(message).__name__}' to {self.name} twice in a step"
+                    )
                 self.ledger.record(step, sender, self.name, type(message), message.rows, len(frame))
                 inbox.setdefault(sender, []).append(message)
         return inbox

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +92,15 @@ def _download(dataset: Dataset, fetch: Callable[[Dataset, Path], Any] | None = N
     socket.setdefaulttimeout(60)
     try:
         data = (fetch or _through_pyg)(dataset, cache() / "downloads")
+        # Some loaders bring a fixed split; a name means the same graph and protocol wherever it came from.
+        graph = replace(Graph.from_pyg(data, dataset.name), split=None)
+        npz.write(graph, cache() / f"{dataset.name}.npz")
     except Exception as error:  # whatever a network, a proxy or a changed server may raise
         raise FedstructError(
             f"{dataset.name} is not here and its download failed ({_short(error)}): {both_ways}"
         ) from None
     finally:
         socket.setdefaulttimeout(patience)
-    graph = Graph.from_pyg(data, dataset.name)
-    npz.write(graph, cache() / f"{dataset.name}.npz")
     return graph
 
 

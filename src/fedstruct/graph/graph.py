@@ -74,6 +74,11 @@ class Graph:
         adjacency = _adjacency(edge_index, weights, len(labels), directed, name)
         if classes is None:
             classes = int(labels.max(initial=UNKNOWN)) + 1
+            if classes > max(len(labels), 1000):
+                raise FedstructError(
+                    f"{name}: label {classes - 1} of node {labels.argmax()} is out of range for {len(labels)} nodes; "
+                    "labels are 0, 1, 2, …, or give the number of classes"
+                )
         return cls(adjacency, features, labels, classes, directed, **more)
 
     @property
@@ -93,9 +98,9 @@ class Graph:
     @property
     def homophily(self) -> float:
         """The share of edges whose two ends carry the same known label."""
-        a = self.adjacency.tocoo()
-        u, v = self.labels[a.coords[0]], self.labels[a.coords[1]]
-        known = (u != UNKNOWN) & (v != UNKNOWN)
+        source, target = self.adjacency.tocoo().coords
+        u, v = self.labels[source], self.labels[target]
+        known = (u != UNKNOWN) & (v != UNKNOWN) & (self.directed | (source <= target))
         return float((u == v)[known].mean()) if known.any() else float("nan")
 
     def undirected(self) -> Graph:
@@ -132,16 +137,17 @@ class Graph:
             split = np.zeros(n, np.int8)
             for value, mask in masks.items():
                 split[getattr(data, mask).numpy()] = value
-        weights = data.edge_weight.numpy() if getattr(data, "edge_weight", None) is not None else None
-        return cls.from_edges(
+        graph = cls.from_edges(
             data.edge_index.numpy(),
             features=np.zeros((n, 0)) if data.x is None else data.x.numpy(),
             labels=np.full(n, UNKNOWN) if data.y is None else data.y.numpy(),
-            weights=weights,
-            directed=data.is_directed(),
+            weights=data.edge_weight.numpy() if getattr(data, "edge_weight", None) is not None else None,
+            directed=True,
             split=split,
             name=name,
         )
+        # Directed, unless every edge stands there both ways, at the same weight.
+        return replace(graph, directed=(graph.adjacency != graph.adjacency.T).nnz > 0)
 
     def to_pyg(self) -> Data:
         """The same graph as a `torch_geometric.data.Data`."""
@@ -182,12 +188,11 @@ def as_labels(labels: Any, name: str) -> np.ndarray:
 
 def as_features(features: Any, name: str) -> Features:
     """Features as float32, dense or CSR."""
-    if issparse(features):
-        return csr_array(features, dtype=np.float32)
-    array = np.asarray(features)
+    array = csr_array(features) if issparse(features) else np.asarray(features)
     if array.ndim != 2 or array.dtype.kind not in "fiub":
         raise FedstructError(f"{name}: features must be a table of numbers, one row per node")
-    return array.astype(np.float32)
+    with np.errstate(over="ignore"):  # what does not fit becomes infinite, and is refused as such
+        return array.astype(np.float32)
 
 
 def check_nodes(
@@ -201,8 +206,12 @@ def check_nodes(
 ) -> None:
     """Refuse node tables that do not fit each other."""
     for what, table in (("features", features), ("labels", labels), ("ids", ids), ("split", split)):
+        if table is not None and table.ndim == 0:
+            raise FedstructError(f"{name}: {what} must have one row per node, not a single value")
         if table is not None and table.shape[0] != n:
             raise FedstructError(f"{name}: {what} has {table.shape[0]} rows for {n} nodes")
+        if what != "features" and table is not None and table.ndim != 1:
+            raise FedstructError(f"{name}: {what} must be one value per node, not an array of shape {table.shape}")
     values = features.data if issparse(features) else features
     if not np.isfinite(values).all():
         row = (
@@ -226,7 +235,10 @@ def _adjacency(edge_index: Any, weights: Any, n: int, directed: bool, name: str)
         bad = int(np.argmax(((edges < 0) | (edges >= n)).any(axis=0)))
         u, v = edges[:, bad]
         raise FedstructError(f"{name}: edge {bad} joins nodes {u} and {v}, but the nodes are 0 to {n - 1}")
-    w = np.ones(edges.shape[1]) if weights is None else np.asarray(weights, dtype=np.float64)
+    w = np.ones(edges.shape[1]) if weights is None else np.asarray(weights)
+    if w.dtype.kind not in "fiub":
+        raise FedstructError(f"{name}: edge weights must be numbers, not {w.dtype}")
+    w = w.astype(np.float64)
     if w.shape != (edges.shape[1],):
         raise FedstructError(f"{name}: {w.size} edge weights for {edges.shape[1]} edges")
     if not (np.isfinite(w).all() and (w > 0).all()):

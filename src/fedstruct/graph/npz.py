@@ -11,19 +11,8 @@ from scipy.sparse import csr_array, issparse
 from fedstruct.errors import FedstructError
 from fedstruct.graph.graph import Graph
 
-RESERVED = {
-    "edge_index",
-    "edge_weight",
-    "directed",
-    "x",
-    "x_data",
-    "x_indices",
-    "x_indptr",
-    "x_shape",
-    "y",
-    "ids",
-    "split",
-}
+SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
+RESERVED = {"edge_index", "edge_weight", "directed", "x", *SPARSE, "y", "classes", "ids", "split"}
 OTHER_NAMES = {"node_features": "x", "node_labels": "y", "edges": "edge_index"}
 """How the files of the heterophilous-graphs collection call the same things."""
 
@@ -40,13 +29,14 @@ def read(path: Path, name: str | None = None) -> Graph:
     if missing or not ("x" in arrays or "x_data" in arrays):
         absent = ", ".join(missing or ["x"])
         raise FedstructError(f"{path} has no array '{absent}'; a graph file needs edge_index, y and x (or x_data …)")
-    n = len(arrays["y"])
+    n = arrays["y"].size
     return Graph.from_edges(
         arrays["edge_index"],
         features=arrays["x"] if "x" in arrays else _sparse(arrays, path),
         labels=arrays["y"],
         weights=arrays.get("edge_weight"),
-        directed=bool(arrays.get("directed", 0)),
+        directed=bool(_number(arrays, "directed", path)),
+        classes=_number(arrays, "classes", path) or None,
         ids=arrays.get("ids"),
         split=arrays.get("split"),
         attributes={k: v for k, v in arrays.items() if k not in RESERVED and v.ndim == 1 and len(v) == n},
@@ -62,6 +52,7 @@ def write(graph: Graph, path: Path) -> None:
     arrays: dict[str, np.ndarray] = {
         "edge_index": np.stack([u[once], v[once]]).astype(np.int32),
         "y": graph.labels.astype(np.int16 if graph.classes < 1 << 15 else np.int64),
+        "classes": np.array(graph.classes),
         **graph.attributes,
     }
     if graph.weighted:
@@ -85,27 +76,33 @@ def _arrays(path: Path) -> dict[str, np.ndarray]:
     if not path.is_file():
         raise FedstructError(f"there is no file {path}; give the path of an .npz graph or the name of a dataset")
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not hasattr(file, "files"):
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if isinstance(archive, np.ndarray):
                 raise FedstructError(f"{path} is a single array, not an .npz archive of a graph")
-            return {key: file[key] for key in file.files}
+            with archive:
+                return {key: a for key in archive.files if isinstance(a := archive[key], np.ndarray)}
     except FedstructError:
         raise
-    except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile, zipfile.LargeZipFile) as error:
-        why = (
-            "it holds Python objects"
-            if "pickle" in str(error).lower() and zipfile.is_zipfile(path)
-            else "it is damaged"
-        )
+    except Exception as error:  # a damaged archive may raise zipfile's, zlib's, struct's or numpy's own errors
+        pickled = "pickle" in str(error).lower() and zipfile.is_zipfile(path)
+        why = "it holds Python objects" if pickled else "it is damaged"
         raise FedstructError(f"{path} cannot be read as an .npz graph: {why}") from None
-    except Exception as error:  # zlib.error and struct.error have no common base
-        raise FedstructError(f"{path} cannot be read as an .npz graph: {error}") from None
+
+
+def _number(arrays: dict[str, np.ndarray], key: str, path: Path) -> int:
+    value = arrays.get(key, np.array(0))
+    if value.size != 1 or value.dtype.kind not in "iub" or value < 0:
+        raise FedstructError(f"{path}: '{key}' must be one whole number, not {value.dtype} of shape {value.shape}")
+    return int(value.item())
 
 
 def _sparse(arrays: dict[str, np.ndarray], path: Path) -> csr_array:
     try:
-        parts = (arrays["x_data"], arrays["x_indices"], arrays["x_indptr"])
-        matrix = csr_array(parts, shape=tuple(int(s) for s in arrays["x_shape"]))
+        data, indices, indptr, shape = (arrays[key] for key in SPARSE)
+        if data.dtype.kind not in "fiub" or any(a.dtype.kind not in "iu" for a in (indices, indptr, shape)):
+            raise ValueError("x_data must hold numbers, and the others whole numbers")
+        matrix = csr_array((data, indices, indptr), shape=tuple(int(s) for s in shape))
         matrix.check_format(full_check=True)
     except KeyError as missing:
         raise FedstructError(f"{path} has x_data but no {missing}") from None
