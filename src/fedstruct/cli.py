@@ -21,6 +21,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    epilog="Examples: [bold]fedstruct demo[/bold] · [bold]fedstruct run cora --seeds 10[/bold]",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -54,10 +55,11 @@ def demo(as_json: Json = False) -> None:
     graph = planted()
     experiment = Experiment(dataset="planted", parties=3, seeds=3)
     runs = Runs(experiment, graph)
-    say(
-        f"A made-up graph of {graph.nodes:,} nodes and {graph.edges:,} edges in {graph.classes} communities, "
-        "owned by three parties at random: two of three edges cross a border."
-    )
+    if not as_json:
+        say(
+            f"A made-up graph of {graph.nodes:,} nodes and {graph.edges:,} edges in {graph.classes} communities, "
+            "owned by three parties at random: two of three edges cross a border."
+        )
     results = []
     with watching(experiment.seeds) as watch:
         for result in runs.all(watch=watch):
@@ -116,12 +118,15 @@ def run(
         "seeds": seeds, "preset": preset, "separate": separate,
     }  # fmt: skip
     given |= {key: value for key, value in flags.items() if value is not None}
-    if options:
-        given["options"] = {**given.get("options", {}), **dict(setting(text) for text in options)}
+    typed = dict(setting(text) for text in options or [])
+    if typed and isinstance(given.setdefault("options", {}), dict):
+        given["options"] = {**given["options"], **typed}
     _train(Experiment.of(given), jobs, out, as_json)
 
 
 def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -> None:
+    from rich.markup import escape
+
     from fedstruct.experiments.experiment import Runs, folder_name, prepare_process
     from fedstruct.experiments.folder import RunFolder
     from fedstruct.experiments.show import result_table, say, watching
@@ -143,7 +148,8 @@ def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -
         return
     result_table(summary)
     say(f"\n{exposure_words(summary['runs'][0]['exposure'])}")
-    say(f"\nSaved in {folder.path}. Who learned what from whom: [bold]fedstruct ledger {folder.path}[/bold]")
+    path = escape(str(folder.path))
+    say(f"\nSaved in {path}. Who learned what from whom: [bold]fedstruct ledger {path}[/bold]")
 
 
 @app.command(epilog="Example: [bold]fedstruct ledger runs/cora-fedstruct-… --party party-1[/bold]")

@@ -21,7 +21,7 @@ from fedstruct.methods.options import explained
 class Experiment(BaseModel):
     """A dataset, a method and its options, a partition, and how many seeds."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     dataset: str
     method: str = "fedstruct"
@@ -68,10 +68,15 @@ class Experiment(BaseModel):
 
     def to_toml(self, options: dict[str, Any]) -> str:
         """The experiment with all of its method's options written out; `read` gives the same runs again."""
-        lines = [f"{key} = {json.dumps(value)}" for key, value in self.model_dump(exclude={"options"}).items()]
+        lines = [f"{key} = {_toml(value)}" for key, value in self.model_dump(exclude={"options"}).items()]
         lines += ["", "[options]"]
-        lines += [f"{key} = {json.dumps(value)}" for key, value in options.items() if value is not None]
+        lines += [f"{key} = {_toml(value)}" for key, value in options.items() if value is not None]
         return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """Text, numbers, truth values and lists are written in TOML as in JSON."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from fedstruct.errors import FedstructError
+from fedstruct.federation.ledger import COLUMNS
 
 CONFIG, RESULT, HISTORY, LEDGER = "config.toml", "result.json", "history.jsonl", "ledger.parquet"
 
@@ -22,7 +23,7 @@ class RunFolder:
             if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
                 raise FedstructError(f"{self.path} exists and is not an empty folder; give another --out")
             self.path.mkdir(parents=True, exist_ok=True)
-            (self.path / CONFIG).write_text(config)
+            (self.path / CONFIG).write_text(config, encoding="utf-8")
             self._ledgers: list[Any] = []
         except OSError as error:
             raise FedstructError(
@@ -62,7 +63,7 @@ def read_ledger(path: Path) -> Any:
     import polars
 
     try:
-        return polars.read_parquet(path / LEDGER)
+        return polars.read_parquet(path / LEDGER).select(COLUMNS)
     except (FileNotFoundError, NotADirectoryError):
         raise FedstructError(f"{path} is not a run folder: it has no {LEDGER}") from None
     except (OSError, polars.exceptions.PolarsError) as error:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import isnan
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -78,7 +80,8 @@ def watching(seeds: int) -> Iterator[Bar]:
 def result_table(summary: dict[str, Any]) -> None:
     """The figures of an experiment."""
     runs = summary["runs"]
-    title = f"{summary['method']} on {summary['dataset']}, {summary['parties']} parties ({summary['partition']})"
+    where = f"{summary['dataset']}, {summary['parties']} parties ({summary['partition']})"
+    title = f"{summary['method']} on {escape(where)}"
     table = Table(title=title, title_justify="left", show_header=False, box=None, pad_edge=False)
     table.add_column(style="dim")
     table.add_column()
@@ -121,7 +124,7 @@ def dataset_rows() -> list[dict[str, Any]]:
                 "directed": graph.directed,
                 "features": graph.features.shape[1],
                 "classes": graph.classes,
-                "homophily": round(graph.homophily, 4),
+                "homophily": None if isnan(graph.homophily) else round(graph.homophily, 4),
             }
         rows.append(row)
     return rows
@@ -137,13 +140,19 @@ def dataset_table(rows: list[dict[str, Any]]) -> None:
             table.add_row(r["name"], "–", "–", "–", "–", "–", r["about"], style="dim")
         else:
             edges = f"{r['edges']:,}{' →' if r['directed'] else ''}"
-            figures = (f"{r['nodes']:,}", edges, f"{r['features']:,}", str(r["classes"]), f"{r['homophily']:.2f}")
+            figures = (
+                f"{r['nodes']:,}",
+                edges,
+                f"{r['features']:,}",
+                str(r["classes"]),
+                "–" if r["homophily"] is None else f"{r['homophily']:.2f}",
+            )
             table.add_row(r["name"], *figures, r["about"])
     out.print(table)
     folders = sorted({str(Path(r["found"]).parent) for r in rows if r["found"]})
     say("")
     if folders:
-        say(f"Found in {' and '.join(folders)}; → marks directed edges.")
+        say(f"Found in {escape(' and '.join(folders))}; → marks directed edges.")
     if any(r["found"] is None for r in rows):
         say(
             f"Dimmed: downloaded when first used. Or put NAME.npz into a folder and set {datasets.DATA_VARIABLE} to it "

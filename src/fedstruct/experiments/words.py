@@ -109,8 +109,11 @@ def of_party(book: polars.DataFrame, party: str) -> polars.DataFrame:
 
 def of_seed(book: polars.DataFrame, result: dict[str, Any], seed: int) -> tuple[polars.DataFrame, dict[str, Any]]:
     """The ledger and the result of one of a folder's runs."""
-    found = next((r for r in result["runs"] if r["seed"] == seed), None)
-    if found is None:
-        seeds = ", ".join(str(r["seed"]) for r in result["runs"])
-        raise FedstructError(f"this folder has no run with seed {seed}; it has {seeds}")
-    return book.filter(polars.col("run") == f"{result['method']}-{seed}"), found
+    try:
+        runs = {run["seed"]: {"exposure": run["exposure"]} for run in result["runs"]}
+        name = f"{result['method']}-{seed}"
+    except (TypeError, KeyError):
+        raise FedstructError("result.json cannot be read: it holds something else than results") from None
+    if seed not in runs:
+        raise FedstructError(f"this folder has no run with seed {seed}; it has {', '.join(map(str, runs))}")
+    return book.filter(polars.col("run") == name), runs[seed]

@@ -24,7 +24,7 @@ from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.methods.evaluation import Counts, counted
 from fedstruct.methods.exchange import EXCHANGE, ExchangeParty, StructureOptions, acquire, announced
 from fedstruct.methods.method import Method, Trained
-from fedstruct.methods.optimiser import Optimiser
+from fedstruct.methods.optimiser import Optimiser, must_be_finite
 from fedstruct.methods.view import View
 from fedstruct.models.decoupled import DecoupledGCN
 from fedstruct.models.flat import Flat
@@ -38,9 +38,9 @@ class FedStructOptions(StructureOptions):
     """The options of FedStruct; those of the structure exchange are among them."""
 
     features: Literal["hop2vec"] = Field("hop2vec", description="node structure features")
-    lr: float = Field(0.005, gt=0, description="λ, the rate of the feature model")
-    lr_structure: float = Field(0.1, gt=0, description="λ_s, the rate of the structure embedding S")
-    weight_decay: float = Field(5e-4, ge=0, description="L2 penalty on the feature model")
+    lr: float = Field(0.005, gt=0, le=1000, description="λ, the rate of the feature model")
+    lr_structure: float = Field(0.1, gt=0, le=1000, description="λ_s, the rate of the structure embedding S")
+    weight_decay: float = Field(5e-4, ge=0, le=1000, description="L2 penalty on the feature model")
     rounds: int = Field(60, ge=1, description="rounds of training")
     layers_feature: int = Field(2, ge=0, description="L, the hops of the feature model over inner edges")
     feature_hidden: int = Field(64, ge=1, description="hidden units of the feature model")
@@ -51,7 +51,7 @@ class FedStructOptions(StructureOptions):
 
 @dataclass(frozen=True, eq=False)
 class Columns(Message):
-    sources = Source.STRUCTURE | Source.LABELS
+    sources = Source.COUNTS | Source.STRUCTURE | Source.LABELS
     tells = "which nodes of the federation a party's training nodes reach"
     unit = "columns"
     columns: np.ndarray = array("i4", "reached", below="nodes")
@@ -68,7 +68,7 @@ class Reach(Message):
 
 @dataclass(frozen=True, eq=False)
 class AllColumns(Message):
-    sources = Source.STRUCTURE
+    sources = Source.COUNTS | Source.STRUCTURE
     tells = "which nodes of the federation a party's nodes reach"
     unit = "columns"
     columns: np.ndarray = array("i4", "reached", below="nodes")
@@ -161,11 +161,13 @@ class FedStruct(Method):
             for t in range(o.rounds):
                 question = Weights(t, theta.numpy(), structure.numpy())
                 gradient: Gradient = federation.sum(question, place, expected)  # type: ignore[assignment]
+                must_be_finite(gradient.loss, t)
                 optimiser.step(
                     torch.from_numpy(gradient.theta) / labelled, torch.from_numpy(gradient.structure) / labelled
                 )
                 watch.advance(t + 1, o.rounds, loss=gradient.loss / labelled)
 
+        must_be_finite(float(theta.abs().max()), o.rounds)
         with watch.phase("evaluation"):
             embedding = np.zeros((int(nodes.sum()), first.classes), structure.numpy().dtype)
             embedding[anybody] = structure.numpy()
@@ -245,6 +247,7 @@ class FedStructSums:
         when = (self.seed, question.round)
         logits = h.logits(self.model.module, self.options.dropout, when) + z @ structure  # type: ignore[arg-type]
         loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
+        must_be_finite(loss.item(), question.round)
         loss.backward()  # type: ignore[no-untyped-call]
         return Gradient(loss.item(), self.model.gradient.numpy().copy(), structure.grad.numpy())  # type: ignore[union-attr]
 

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from math import isfinite
+
 import torch
 from torch import Tensor
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
+
+from fedstruct.errors import FedstructError
+
+
+def must_be_finite(value: float, round: int) -> None:
+    """Training that diverges ends here, in words, and not in a model of NaN."""
+    if not isfinite(value):
+        raise FedstructError(f"training diverged by round {round}: the loss is not finite; lower lr or lr_structure")
 
 
 class Optimiser:

@@ -12,7 +12,7 @@ from fedstruct.errors import FedstructError, unknown
 class Options(BaseModel):
     """Options are frozen, and there are no others than those that are declared."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @classmethod
     def of(cls, **given: Any) -> Self:

@@ -1,0 +1,670 @@
+"""The command line: one sentence for a mistake, one JSON object for a program, and a run folder that says it all."""
+
+import io
+import json
+import subprocess
+import sys
+import tomllib
+from collections import namedtuple
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from unittest.mock import patch
+
+import numpy as np
+import polars
+import pytest
+
+from fedstruct import cli
+from fedstruct.graph import npz
+from fedstruct.graph.datasets import DATA_VARIABLE, DATASETS
+from fedstruct.graph.generate import planted
+
+Said = namedtuple("Said", "code out err")
+
+
+def typed(*arguments):
+    """What a command says, run in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        patch.object(sys, "argv", ["fedstruct", *map(str, arguments)]),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        pytest.raises(SystemExit) as stopped,
+    ):
+        cli.main()
+    return Said(stopped.value.code or 0, out.getvalue(), err.getvalue())
+
+
+def started(*arguments, **how):
+    """What a command says, run in a process of its own, its output piped."""
+    command = [sys.executable, "-m", "fedstruct", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, **how)
+    return Said(done.returncode, done.stdout, done.stderr)
+
+
+def strictly(text):
+    """JSON as the standard has it: one value, and neither NaN nor infinity."""
+
+    def refuse(constant):
+        raise ValueError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def words(text):
+    """Text without its line breaks, wherever the terminal's width puts them."""
+    return " ".join(text.split())
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Every command is typed in an empty folder, with no graphs but those that a test makes."""
+    (tmp_path / "graphs").mkdir()
+    (tmp_path / "here").mkdir()
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "graphs"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    """The file of a small graph."""
+    path = tmp_path_factory.mktemp("graph") / "small.npz"
+    npz.write(planted(nodes=120), path)
+    return path
+
+
+QUICK = ("--parties", "3", "--seeds", "2", "--set", "rounds=4", "--set", "layers_structure=3")
+
+Run = namedtuple("Run", "folder said result")
+
+
+@pytest.fixture(scope="module")
+def a_run(graph, tmp_path_factory):
+    """A run of two seeds with all that it left."""
+    folder = tmp_path_factory.mktemp("runs") / "first"
+    said = typed("run", graph, *QUICK, "--out", folder, "--json")
+    assert (said.code, said.err) == (0, "")
+    return Run(folder, said, strictly(said.out))
+
+
+def figures(result):
+    """The part of a result that is the same whenever and wherever it is computed."""
+    runs = [{k: v for k, v in run.items() if k not in ("seconds", "cpu_seconds")} for run in result["runs"]]
+    return {**result, "runs": runs, "peak_rss_mb": None}
+
+
+# Mistakes: one sentence on stderr, nothing on stdout, exit code 2.
+
+
+def file_with(**changed):
+    """Writes the small graph with some of its arrays changed, or left out."""
+
+    def write(folder, graph):
+        with np.load(graph) as file:
+            arrays = {**file, **{k: v(file[k]) if callable(v) else v for k, v in changed.items()}}
+        np.savez(folder / "changed.npz", **{k: v for k, v in arrays.items() if v is not None})
+        return ["run", "changed.npz"]
+
+    return write
+
+
+def changed_at(index, value, dtype=None):
+    def change(values):
+        values = values.astype(dtype or values.dtype)
+        values[index] = value
+        return values
+
+    return change
+
+
+def a_file(name, content, *arguments):
+    """Writes a file beside, and types a command that goes wrong because of it."""
+
+    def write(folder, graph):
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return [graph if a == "GRAPH" else a for a in arguments]
+
+    return write
+
+
+def cut_short(folder, graph):
+    raw = graph.read_bytes()
+    (folder / "cut.npz").write_bytes(raw[: len(raw) // 2])
+    return ["run", "cut.npz"]
+
+
+def full_folder(folder, graph):
+    (folder / "full").mkdir()
+    (folder / "full" / "notes.txt").write_text("mine")
+    return ["run", graph, "--out", "full"]
+
+
+def run(*arguments):
+    return lambda folder, graph: ["run", graph, *arguments]
+
+
+def command(*arguments):
+    return lambda folder, graph: list(arguments)
+
+
+MISTAKES = {
+    "no dataset": (command("run"), "no dataset is named; give one"),
+    "missing file": (command("run", "none.npz"), "there is no file none.npz"),
+    "truncated file": (cut_short, "cut.npz cannot be read as an .npz graph"),
+    "empty file": (a_file("empty.npz", "", "run", "empty.npz"), "empty.npz cannot be read"),
+    "file of text": (a_file("text.npz", "a,b\n1,2\n", "run", "text.npz"), "text.npz cannot be read"),
+    "missing array": (file_with(y=None), "changed.npz has no array 'y'"),
+    "NaN features": (file_with(x=changed_at((17, 3), np.nan)), "features of node 17 are not finite"),
+    "infinite features": (file_with(x=changed_at((0, 0), np.inf)), "features of node 0 are not finite"),
+    "labels far out of range": (file_with(y=changed_at(5, 10**9, np.int64)), "label 1000000000"),
+    "labels in between": (file_with(y=changed_at(5, 1.5, np.float64)), "labels must be whole numbers"),
+    "edges to nowhere": (file_with(edge_index=changed_at((1, 7), 120)), "edge 7 joins nodes"),
+    "edges to a negative node": (file_with(edge_index=changed_at((0, 2), -1)), "edge 2 joins nodes -1 and"),
+    "features of too few nodes": (file_with(x=lambda x: x[:-1]), "features has 119 rows for 120 nodes"),
+    "more parties than nodes": (run("--parties", "121"), "121 parties cannot share the 120 nodes"),
+    "0 parties": (run("--parties", "0"), "'parties' is 0, but it should be greater than or equal to 1"),
+    "fewer than 0 parties": (run("--parties=-2"), "'parties' is -2"),
+    "0 seeds": (run("--seeds", "0"), "'seeds' is 0, but it should be greater than or equal to 1"),
+    "unknown dataset": (command("run", "coar"), "unknown dataset 'coar': did you mean 'cora'?"),
+    "unknown method": (run("--method", "fedstrukt"), "unknown method 'fedstrukt': did you mean 'fedstruct'?"),
+    "unknown key": (run("--set", "prunes=3"), "unknown option 'prunes': did you mean 'prune'?"),
+    "unknown key near another": (run("--set", "weigth_decay=3"), "did you mean 'weight_decay'?"),
+    "unknown partition": (run("--partition", "randm"), "unknown partition 'randm': did you mean 'random'?"),
+    "partition by no attribute": (run("--partition", "attribute:bank"), "has no attributes"),
+    "partition by a missing file": (run("--partition", "owners.txt"), "there is no file of owners owners.txt"),
+    "partition by a file of another length": (
+        a_file("owners.txt", "a\nb\n", "run", "GRAPH", "--partition", "owners.txt"),
+        "the owners are of shape (2,), but small has 120 nodes",
+    ),
+    "unknown preset": (run("--preset", "papr"), "unknown preset 'papr': did you mean 'paper'?"),
+    "preset without settings": (run("--preset", "paper"), "preset 'paper' has no settings for 'small'"),
+    "prune of 0": (run("--set", "prune=0"), "'prune' is 0, but it should be greater than or equal to 1"),
+    "layers_structure of 0": (run("--set", "layers_structure=0"), "'layers_structure' is 0, but it should be"),
+    "a word for a number": (run("--set", "rounds=many"), "'rounds' is 'many', but it should be a valid integer"),
+    "no such choice": (run("--set", "prune_rule=blocks"), "'prune_rule' is 'blocks', but it should be 'block'"),
+    "betas for other hops": (run("--set", "betas=[1]", "--set", "layers_structure=2"), "betas"),
+    "an infinite rate": (run("--set", "lr=Infinity"), "'lr'"),
+    "a key without a value": (run("--set", "prune"), "--set takes key=value, for example prune=30, not 'prune'"),
+    "a value without a key": (run("--set", "=30"), "--set takes key=value, for example prune=30, not '=30'"),
+    "missing configuration": (run("--config", "none.toml"), "there is no configuration file none.toml"),
+    "a folder as configuration": (run("--config", "."), "configuration file . cannot be read"),
+    "broken configuration": (
+        a_file("run.toml", "dataset = \nseeds", "run", "--config", "run.toml"),
+        "configuration file run.toml is not valid TOML",
+    ),
+    "configuration that is no text": (
+        a_file("run.toml", b"\xff\xfe", "run", "--config", "run.toml"),
+        "configuration file run.toml",
+    ),
+    "unknown setting": (
+        a_file("run.toml", 'dataset = "small"\npartys = 3\n', "run", "--config", "run.toml"),
+        "unknown setting 'partys': did you mean 'parties'?",
+    ),
+    "unknown option in the configuration": (
+        a_file("run.toml", "[options]\nrunds = 3\n", "run", "GRAPH", "--config", "run.toml"),
+        "unknown option 'runds': did you mean 'rounds'?",
+    ),
+    "a setting of the wrong type": (
+        a_file("run.toml", 'parties = "three"\n', "run", "GRAPH", "--config", "run.toml"),
+        "'parties' is 'three', but it should be a valid integer",
+    ),
+    "options that are no table": (
+        a_file("run.toml", "options = 3\n", "run", "GRAPH", "--config", "run.toml"),
+        "'options' is 3, but it should be a valid dictionary",
+    ),
+    "options that are no table, and others typed": (
+        a_file("run.toml", "options = 3\n", "run", "GRAPH", "--config", "run.toml", "--set", "prune=3"),
+        "options",
+    ),
+    "no room for a test set": (
+        a_file("run.toml", "train = 0.5\nvalidation = 0.5\n", "run", "GRAPH", "--config", "run.toml"),
+        "do not leave a test set",
+    ),
+    "a run folder that is not empty": (full_folder, "full exists and is not an empty folder; give another --out"),
+    "a file as run folder": (
+        a_file("taken", "mine", "run", "GRAPH", "--out", "taken"),
+        "taken exists and is not an empty folder",
+    ),
+    "a run folder below a file": (
+        a_file("taken", "mine", "run", "GRAPH", "--out", "taken/below/run"),
+        "the run folder taken/below/run cannot be written: Not a directory; give another --out",
+    ),
+    "the ledger of no folder": (command("ledger", "none"), "none is not a run folder: it has no result.json"),
+    "the ledger of an empty folder": (command("ledger", "."), ". is not a run folder"),
+    "the ledger of a file": (a_file("taken", "mine", "ledger", "taken"), "taken"),
+    "the ledger of a damaged folder": (a_file("result.json", '{"runs"', "ledger", "."), "result.json cannot be read"),
+}
+
+
+def assert_one_sentence(said, expected):
+    assert said.code == 2, said
+    assert said.out == ""
+    assert said.err.startswith("fedstruct: ")
+    assert said.err.count("\n") == 1
+    assert said.err.endswith("\n")
+    assert expected in said.err
+    assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_answered_in_one_sentence(mistake, here, graph):
+    make, expected = MISTAKES[mistake]
+    arguments = make(here, graph)
+    before = sorted(p.name for p in here.rglob("*"))
+    assert_one_sentence(typed(*arguments), expected)
+    assert sorted(p.name for p in here.rglob("*")) == before, "a mistake leaves nothing behind"
+
+
+def test_what_was_in_a_folder_is_left_alone(here, graph):
+    assert_one_sentence(typed(*full_folder(here, graph)), "full")
+    assert [p.name for p in (here / "full").iterdir()] == ["notes.txt"]
+    assert (here / "full" / "notes.txt").read_text() == "mine"
+
+
+def test_a_data_folder_that_is_none(monkeypatch):
+    monkeypatch.setenv(DATA_VARIABLE, "/none/such")
+    for arguments in (["run", "cora"], ["datasets"], ["datasets", "--json"]):
+        assert_one_sentence(typed(*arguments), f"{DATA_VARIABLE} names /none/such, which is not a folder")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["run", "cora", "--parties", "three"], "--parties"),
+        (["run", "cora", "--jobs", "0"], "--jobs"),
+        (["run", "cora", "--partys", "3"], "--partys"),
+        (["run", "cora", "citeseer"], "citeseer"),
+        (["ledger"], "RUN"),
+        (["lager"], "ledger"),
+        (["ledger", ".", "--seed", "-1"], "--seed"),
+    ],
+)
+def test_what_cannot_be_understood_is_said_to_be_so(arguments, named):
+    said = typed(*arguments)
+    assert (said.code, said.out) == (2, "")
+    assert named in said.err
+    assert "Traceback" not in said.err
+
+
+def test_mistakes_in_a_process_of_their_own(here, graph):
+    for name in ("truncated file", "a run folder below a file"):
+        make, expected = MISTAKES[name]
+        assert_one_sentence(started(*make(here, graph)), expected)
+
+
+# What a run prints for a program.
+
+SUMMARY = {
+    "dataset",
+    "method",
+    "protocol",
+    "preset",
+    "parties",
+    "partition",
+    "test_accuracy",
+    "macro_f1",
+    "runs",
+    "peak_rss_mb",
+}
+EACH = {
+    "seed",
+    "test_accuracy",
+    "validation_accuracy",
+    "seconds",
+    "cpu_seconds",
+    "bytes",
+    "messages",
+    "exposure",
+}
+PHASES = {"structure", "training", "evaluation"}
+BESIDE = {"options"}, {"macro_f1", "exchange"}
+"""What stands there as well: the options that were used, each run's macro F1, and the entries that it exchanged."""
+
+
+def test_json_has_the_figures_by_their_names(a_run, graph):
+    result = a_run.result
+    assert set(result) == SUMMARY | BESIDE[0]
+    assert result["dataset"] == str(graph)
+    assert (result["method"], result["protocol"], result["preset"]) == ("fedstruct", "fedstruct-iclr2025", "ours")
+    assert (result["parties"], result["partition"]) == (3, "random")
+    assert result["peak_rss_mb"] > 10
+    assert [run["seed"] for run in result["runs"]] == [0, 1]
+    for run in result["runs"]:
+        assert set(run) == EACH | BESIDE[1]
+        assert 0 <= run["test_accuracy"] <= 1
+        assert 0 <= run["validation_accuracy"] <= 1
+        for what in ("seconds", "cpu_seconds", "bytes"):
+            assert set(run[what]) == PHASES
+            assert all(value > 0 for value in run[what].values())
+        assert all(isinstance(value, int) for value in run["bytes"].values())
+        assert isinstance(run["messages"], int)
+        assert run["messages"] > 0
+        assert 0 <= run["exposure"]["inner_share"] <= 1
+        assert [p["party"] for p in run["exposure"]["parties"]] == ["party-1", "party-2", "party-3"]
+
+
+def test_means_and_deviations_are_those_of_the_runs(a_run):
+    for measure in ("test_accuracy", "macro_f1"):
+        values = [run[measure] for run in a_run.result["runs"]]
+        assert set(a_run.result[measure]) == {"mean", "std"}
+        assert a_run.result[measure]["mean"] == pytest.approx(np.mean(values))
+        assert a_run.result[measure]["std"] == pytest.approx(np.std(values, ddof=1))
+
+
+def test_a_single_run_has_no_deviation(graph):
+    said = typed("run", graph, *QUICK, "--seeds", "1", "--json")
+    assert (said.code, said.err) == (0, "")
+    assert strictly(said.out)["test_accuracy"]["std"] is None
+
+
+def test_two_classes_have_auprc(here):
+    npz.write(planted(nodes=120, classes=2), here / "two.npz")
+    said = typed("run", "two.npz", *QUICK, "--json")
+    result = strictly(said.out)
+    assert set(result) == SUMMARY | BESIDE[0] | {"auprc"}
+    assert set(result["auprc"]) == {"mean", "std"}
+    assert all(set(run) == EACH | BESIDE[1] | {"auprc"} for run in result["runs"])
+    assert all(0 < run["auprc"] <= 1 for run in result["runs"])
+
+
+def test_bytes_and_messages_are_those_of_the_ledger(a_run):
+    book = polars.read_parquet(a_run.folder / "ledger.parquet").filter(polars.col("entry") == "sent")
+    for run in a_run.result["runs"]:
+        sent = book.filter(polars.col("run") == f"fedstruct-{run['seed']}")
+        assert sent.height == run["messages"]
+        assert int(sent["bytes"].sum()) == sum(run["bytes"].values())
+
+
+# What a run leaves.
+
+
+def test_a_run_folder_holds_configuration_results_history_and_ledger(a_run):
+    assert {p.name for p in a_run.folder.iterdir()} == {"config.toml", "result.json", "history.jsonl", "ledger.parquet"}
+    lines = (a_run.folder / "history.jsonl").read_text().splitlines()
+    history = [strictly(line) for line in lines]
+    assert [(h["seed"], h["round"]) for h in history] == [(seed, t) for seed in (0, 1) for t in (1, 2, 3, 4)]
+    assert all(set(h) == {"seed", "round", "loss"} and h["loss"] > 0 for h in history)
+    assert set(polars.read_parquet(a_run.folder / "ledger.parquet")["run"]) == {"fedstruct-0", "fedstruct-1"}
+    config = tomllib.loads((a_run.folder / "config.toml").read_text())
+    assert (config["parties"], config["seeds"], config["options"]["rounds"]) == (3, 2, 4)
+
+
+def test_the_result_in_the_folder_is_what_was_printed(a_run):
+    saved = strictly((a_run.folder / "result.json").read_text())
+    assert saved.pop("peak_rss_mb") <= a_run.result["peak_rss_mb"]
+    assert saved == {k: v for k, v in a_run.result.items() if k != "peak_rss_mb"}
+
+
+def test_the_configuration_in_the_folder_gives_the_same_figures(a_run):
+    said = typed("run", "--config", a_run.folder / "config.toml", "--out", "again", "--json")
+    assert (said.code, said.err) == (0, "")
+    assert figures(strictly(said.out)) == figures(a_run.result)
+
+
+def test_flags_go_before_the_configuration(a_run):
+    config = a_run.folder / "config.toml"
+    said = typed("run", "--config", config, "--parties", "2", "--seeds", "1", "--set", "rounds=2", "--json")
+    result = strictly(said.out)
+    assert (result["parties"], len(result["runs"]), result["options"]["rounds"]) == (2, 1, 2)
+    assert result["options"]["layers_structure"] == 3
+    assert result["dataset"] == a_run.result["dataset"]
+
+
+def test_a_configuration_goes_before_the_preset_and_the_last_set_before_all(here, graph):
+    (here / "run.toml").write_text(f'dataset = "{graph}"\nparties = 2\n[options]\nrounds = 3\nprune = 7\n')
+    said = typed("run", "--config", "run.toml", "--set", "rounds=1", "--set", "rounds=2", "--json")
+    options = strictly(said.out)["options"]
+    assert (options["rounds"], options["prune"], options["layers_structure"]) == (2, 7, 5)
+
+
+@pytest.mark.parametrize("name", ["Straße", "📈", 'a "quoted" name', "back\\slash", "[ours]"])
+def test_any_name_of_a_file_finds_its_way_back_from_the_configuration(name, here, graph):
+    (here / f"{name}.npz").write_bytes(graph.read_bytes())
+    first = typed("run", f"{name}.npz", *QUICK, "--seeds", "1", "--out", "first", "--json")
+    assert (first.code, first.err) == (0, "")
+    again = typed("run", "--config", "first/config.toml", "--json")
+    assert (again.code, again.err) == (0, "")
+    assert figures(strictly(again.out)) == figures(strictly(first.out))
+
+
+def test_separate_parties_have_the_same_figures(a_run, graph):
+    said = typed("run", graph, *QUICK, "--separate", "--json")
+    assert (said.code, said.err) == (0, "")
+    for apart, together in zip(strictly(said.out)["runs"], a_run.result["runs"], strict=True):
+        for what in ("test_accuracy", "validation_accuracy", "macro_f1", "bytes", "messages", "exposure", "exchange"):
+            assert apart[what] == together[what]
+
+
+def test_several_jobs_give_the_figures_of_one(a_run, graph, here):
+    said = started("run", graph, *QUICK, "--jobs", "2", "--out", "jobs", "--json")
+    assert (said.code, said.err) == (0, "")
+    assert figures(strictly(said.out)) == figures(a_run.result)
+    columns = ["run", "step", "sender", "receiver", "kind", "entry", "bytes"]
+    one, two = (polars.read_parquet(f / "ledger.parquet").sort(columns) for f in (a_run.folder, here / "jobs"))
+    assert one.equals(two)
+
+
+def test_without_out_each_run_gets_a_folder_of_its_own(here, graph):
+    for _ in range(2):
+        assert typed("run", graph, *QUICK, "--seeds", "1", "--json").code == 0
+    folders = list((here / "runs").iterdir())
+    assert len(folders) == 2
+    assert all(f.name.startswith("small-fedstruct-") and (f / "result.json").is_file() for f in folders)
+
+
+def test_an_empty_folder_may_be_given(here, graph):
+    (here / "empty").mkdir()
+    assert typed("run", graph, *QUICK, "--out", "empty", "--json").code == 0
+    assert (here / "empty" / "result.json").is_file()
+
+
+@pytest.mark.parametrize("rate", ["lr=1e30", "lr_structure=1e38"])
+@pytest.mark.parametrize("how", [[], ["--separate"]], ids=["together", "separate"])
+def test_a_training_that_diverges_is_one_sentence_however_it_steps(here, graph, rate, how):
+    said = typed("run", graph, *QUICK, "--set", rate, *how, "--out", "far", "--json")
+    assert_one_sentence(said, "lr")
+    for line in (here / "far").glob("history.jsonl"):
+        assert all(strictly(entry) for entry in line.read_text().splitlines())
+
+
+# What a run shows to people.
+
+
+def test_a_run_shows_its_figures_and_where_they_are(here, graph):
+    said = typed("run", graph, *QUICK, "--out", "run [ours]")
+    assert (said.code, said.err) == (0, "")
+    shown = words(said.out)
+    result = strictly((here / "run [ours]" / "result.json").read_text())
+    mean, std = (f"{100 * result['test_accuracy'][what]:.2f}" for what in ("mean", "std"))
+    assert f"{mean} ± {std} %" in shown
+    assert "fedstruct-iclr2025" in shown
+    assert "of the paper's L·K·p·n" in shown
+    exposure = result["runs"][0]["exposure"]
+    assert f"{100 * exposure['inner_share']:.2f} % of the" in shown
+    assert "fedstruct ledger run [ours]" in shown
+
+
+def test_a_single_party_runs_and_has_told_nobody(here, graph):
+    said = typed("run", graph, *QUICK, "--parties", "1", "--out", "alone")
+    assert (said.code, said.err) == (0, "")
+    exposure = strictly((here / "alone" / "result.json").read_text())["runs"][0]["exposure"]
+    assert exposure["inner_share"] == exposure["border_share"] == 0
+    for more in ([], ["--json"], ["--party", "party-1"]):
+        assert typed("ledger", "alone", *more).code == 0
+    assert "Blocks" not in typed("ledger", "alone").out
+
+
+def test_owners_from_a_file_and_labels_that_nobody_knows(here):
+    made = planted(nodes=60)
+    npz.write(replace(made, labels=np.where(np.arange(60) % 4 == 0, -1, made.labels)), here / "some.npz")
+    (here / "owners.txt").write_text("\n".join(["nord", "ost", "sued"] * 20))
+    said = typed("run", "some.npz", *QUICK, "--partition", "owners.txt", "--out", "run", "--json")
+    assert (said.code, said.err) == (0, "")
+    result = strictly(said.out)
+    assert (result["parties"], result["partition"]) == (3, "owners.txt")
+    assert [p["party"] for p in result["runs"][0]["exposure"]["parties"]] == ["nord", "ost", "sued"]
+
+
+# The ledger.
+
+
+def test_the_ledger_says_who_learned_what_from_whom(a_run):
+    said = typed("ledger", a_run.folder)
+    assert (said.code, said.err) == (0, "")
+    shown = words(said.out)
+    for kind in ("Announcement", "Blocks", "Gradient", "Weights", "Evaluate", "Counts"):
+        assert kind in shown
+    for sentence in ("weighted walks that pass through", "how many nodes, training nodes, features and classes"):
+        assert sentence in shown
+    share = a_run.result["runs"][0]["exposure"]["inner_share"]
+    assert f"{100 * share:.2f} % of the" in shown
+
+
+def test_the_ledger_in_json_adds_up_to_the_run(a_run):
+    for seed in (0, 1):
+        said = typed("ledger", a_run.folder, "--seed", seed, "--json")
+        assert (said.code, said.err) == (0, "")
+        told = strictly(said.out)
+        run = a_run.result["runs"][seed]
+        assert (told["seed"], told["party"], told["run"]) == (seed, None, str(a_run.folder))
+        assert sum(row["messages"] for row in told["traffic"]) == run["messages"]
+        assert sum(row["bytes"] for row in told["traffic"]) == sum(run["bytes"].values())
+        blocks = [row for row in told["traffic"] if row["kind"] == "Blocks"]
+        assert sum(row["rows"] for row in blocks) == run["exchange"]["entries"]
+        assert {row["sources"] for row in blocks} == {"counts, structure"}
+
+
+def test_the_ledger_of_one_party(a_run):
+    said = typed("ledger", a_run.folder, "--party", "party-2", "--json")
+    told = strictly(said.out)["traffic"]
+    assert all("party-2" in (row["from"], row["to"]) for row in told)
+    book = polars.read_parquet(a_run.folder / "ledger.parquet")
+    sent = book.filter((polars.col("entry") == "sent") & (polars.col("run") == "fedstruct-0"))
+    mine = sent.filter((polars.col("sender") == "party-2") | (polars.col("receiver") == "party-2"))
+    assert sum(row["messages"] for row in told) == mine.height
+    assert sum(row["bytes"] for row in told) == int(mine["bytes"].sum())
+
+    shown = typed("ledger", a_run.folder, "--party", "party-2")
+    assert (shown.code, shown.err) == (0, "")
+    assert "inner edges of party-2" in words(shown.out)
+
+
+def test_the_ledger_of_a_party_or_seed_that_was_not_there(a_run):
+    assert_one_sentence(
+        typed("ledger", a_run.folder, "--party", "party-9"), "unknown party 'party-9': did you mean 'party-"
+    )
+    assert_one_sentence(typed("ledger", a_run.folder, "--party", "bank"), "choose one of ")
+    assert_one_sentence(typed("ledger", a_run.folder, "--seed", "2"), "no run with seed 2; it has 0, 1")
+
+
+def test_a_ledger_that_is_missing_or_damaged(a_run, here):
+    (here / "part").mkdir()
+    (here / "part" / "result.json").write_bytes((a_run.folder / "result.json").read_bytes())
+    assert_one_sentence(typed("ledger", "part"), "part is not a run folder: it has no ledger.parquet")
+    whole = (a_run.folder / "ledger.parquet").read_bytes()
+    for raw in (b"", b"PAR1", whole[: len(whole) // 2]):
+        (here / "part" / "ledger.parquet").write_bytes(raw)
+        assert_one_sentence(typed("ledger", "part"), "ledger.parquet cannot be read")
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", "3", '{"runs": []}', '{"runs": [{"seed": 0}]}', '{"runs": 7}'])
+def test_a_result_of_something_else(a_run, here, content):
+    (here / "other").mkdir()
+    (here / "other" / "ledger.parquet").write_bytes((a_run.folder / "ledger.parquet").read_bytes())
+    (here / "other" / "result.json").write_text(content)
+    assert_one_sentence(typed("ledger", "other"), "")
+
+
+def test_a_ledger_of_something_else(a_run, here):
+    (here / "other").mkdir()
+    (here / "other" / "result.json").write_bytes((a_run.folder / "result.json").read_bytes())
+    polars.DataFrame({"what": [1, 2]}).write_parquet(here / "other" / "ledger.parquet")
+    assert_one_sentence(typed("ledger", "other"), "ledger.parquet")
+
+
+# Datasets.
+
+
+def test_datasets_are_listed_with_their_figures_and_where_they_were_found(tmp_path):
+    npz.write(planted(nodes=50), tmp_path / "graphs" / "cora.npz")
+    npz.write(replace(planted(nodes=40), directed=True), tmp_path / "cache" / "fedstruct" / "pubmed.npz")
+    said = typed("datasets", "--json")
+    assert (said.code, said.err) == (0, "")
+    told = strictly(said.out)
+    assert set(told) == {"datasets"}
+    rows = {row["name"]: row for row in told["datasets"]}
+    assert list(rows) == list(DATASETS)
+    cora = rows["cora"]
+    assert (cora["nodes"], cora["features"], cora["classes"], cora["directed"]) == (50, 32, 4, False)
+    assert cora["edges"] == planted(nodes=50).edges
+    assert cora["homophily"] == round(planted(nodes=50).homophily, 4)
+    assert cora["found"] == str(tmp_path / "graphs" / "cora.npz")
+    assert (rows["pubmed"]["found"], rows["pubmed"]["directed"]) == (
+        str(tmp_path / "cache" / "fedstruct" / "pubmed.npz"),
+        True,
+    )
+    assert rows["citeseer"]["found"] is None
+
+    shown = typed("datasets")
+    assert (shown.code, shown.err) == (0, "")
+    assert all(name in shown.out for name in DATASETS)
+    assert DATA_VARIABLE in words(shown.out)
+
+
+def test_a_graph_without_known_labels_is_listed_too(tmp_path):
+    made = planted(nodes=20)
+    npz.write(replace(made, labels=np.full(20, -1)), tmp_path / "graphs" / "cora.npz")
+    said = typed("datasets", "--json")
+    assert said.code == 0
+    assert strictly(said.out)["datasets"][0]["homophily"] is None
+    assert typed("datasets").code == 0
+
+
+# Help.
+
+
+def test_the_version_is_printed():
+    import fedstruct
+
+    for said in (typed("--version"), started("--version")):
+        assert said == (0, f"fedstruct {fedstruct.__version__}\n", "")
+
+
+@pytest.mark.parametrize("command", [[], ["demo"], ["run"], ["ledger"], ["datasets"]], ids=" ".join)
+def test_help_has_an_example(command):
+    short, long = (typed(*command, flag) for flag in ("-h", "--help"))
+    assert short == long
+    assert (short.code, short.err) == (0, "")
+    assert "Example" in short.out
+    assert " ".join(["fedstruct", *command]) in words(short.out.split("Example", 1)[1])
+
+
+# In a process of its own.
+
+
+def test_a_demonstration_prints_one_json_object_and_nothing_else(here):
+    said = started("demo", "--json")
+    assert (said.code, said.err) == (0, "")
+    result = strictly(said.out)
+    assert set(result) == SUMMARY | BESIDE[0]
+    assert result["parties"] == 3
+    assert result["test_accuracy"]["mean"] > 0.5
+    assert list(here.iterdir()) == []
+
+
+def test_a_demonstration_shows_the_ledger(here):
+    said = typed("demo")
+    assert (said.code, said.err) == (0, "")
+    assert "party" in said.out
+    assert "Blocks" in said.out
+    assert "fedstruct run cora" in words(said.out)
+
+
+def test_a_reader_that_goes_away_is_no_mistake(a_run):
+    command = [sys.executable, "-m", "fedstruct", "ledger", str(a_run.folder), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        said = process.stderr.read()
+    assert said == b""

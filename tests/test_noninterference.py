@@ -1,0 +1,179 @@
+"""What a message is derived from is proved: replace that data at one party, and no message that denies it may change.
+
+The same seed, one party's features, labels, split, inner edges or number of nodes replaced, every frame recorded:
+messages of a kind that does not declare the source are byte-identical, run for run. Those that declare it do change.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import fedstruct as fs
+from fedstruct.federation.message import EVERYTHING, Source
+from fedstruct.federation.watch import Watch
+from fedstruct.graph.graph import TRAIN
+from strategies import recorded
+
+KINDS = {kind.__name__: kind for kind in fs.methods.FedStruct.sends}
+PARTIES = 3
+
+
+def new_features(own, rng):
+    return replace(own, features=rng.normal(size=own.features.shape).astype(np.float32) * 3)
+
+
+def permuted_labels(own, rng):
+    """The labelled nodes stay labelled, and the party has as many of each class."""
+    known = np.flatnonzero(own.labels >= 0)
+    labels = own.labels.copy()
+    labels[known] = labels[rng.permutation(known)]
+    return replace(own, labels=labels)
+
+
+def permuted_split(own, rng):
+    """As many nodes in each split, and as many of them labelled."""
+    known = np.flatnonzero(own.labels >= 0)
+    split = own.split.copy()
+    split[known] = split[rng.permutation(known)]
+    return replace(own, split=split)
+
+
+def new_inner_edges(own, rng):
+    """As many inner edges, elsewhere."""
+    u, v = np.triu_indices(own.nodes, 1)
+    drawn = rng.choice(len(u), own.inner.nnz // 2, replace=False)
+    inner = np.zeros((own.nodes, own.nodes))
+    inner[u[drawn], v[drawn]] = inner[v[drawn], u[drawn]] = 1
+    return replace(own, inner=csr_array(inner))
+
+
+def one_node_more(own, labelled):
+    inner = np.zeros((own.nodes + 1, own.nodes + 1))
+    inner[:-1, :-1] = own.inner.toarray()
+    return replace(
+        own,
+        features=np.vstack([own.features, np.ones((1, own.features.shape[1]), np.float32)]),
+        labels=np.append(own.labels, 0 if labelled else -1),
+        split=np.append(own.split, TRAIN if labelled else 0).astype(own.split.dtype),
+        inner=csr_array(inner),
+    )
+
+
+def an_idle_node_more(own, rng):
+    """Without edges, label or use: nothing of it is told but that it is there."""
+    return one_node_more(own, labelled=False)
+
+
+def a_training_node_more(own, rng):
+    return one_node_more(own, labelled=True)
+
+
+@dataclass(frozen=True)
+class Replacement:
+    make: object
+    touches: Source
+    """Messages that declare none of these must not change."""
+
+
+REPLACEMENTS = [
+    Replacement(new_features, Source.FEATURES),
+    Replacement(permuted_labels, Source.LABELS),
+    Replacement(permuted_split, Source.LABELS),
+    Replacement(new_inner_edges, Source.STRUCTURE),
+    Replacement(an_idle_node_more, Source.COUNTS),
+    Replacement(a_training_node_more, Source.COUNTS | Source.LABELS | Source.FEATURES),
+]
+
+
+def parties():
+    """Three parties; some labels are unknown, one node has no edge at all."""
+    graph = fs.generate.planted(nodes=90, classes=3, degree=5, features=8, seed=6)
+    labels = graph.labels.copy()
+    labels[::11] = -1
+    adjacency = graph.adjacency.toarray()
+    adjacency[40] = adjacency[:, 40] = 0
+    graph = replace(graph, labels=labels, adjacency=csr_array(adjacency))
+    return fs.partition.random(fs.split(graph, seed=0, train=0.3, validation=0.2), PARTIES, seed=1).parties
+
+
+def conversation(own):
+    """All frames of a run in separate steps, by kind."""
+    method = fs.methods.FedStruct(
+        layers_structure=3, prune=6, rounds=3, feature_hidden=8, dropout=0.4, lr=0.05, lr_structure=0.3
+    )
+    names = tuple(p.name for p in own)
+    federation, recorder = recorded([method.party(p, names, 0) for p in own], method.sends)
+    method.train(federation, 0, Watch())
+    by_kind = defaultdict(list)
+    for record in recorder.records:
+        by_kind[record.kind].append(record)
+    return by_kind
+
+
+def replaced(replacement, who):
+    own = list(parties())
+    own[who] = replacement.make(own[who], np.random.default_rng(who))
+    return conversation(own)
+
+
+@pytest.fixture(scope="module")
+def original():
+    return conversation(parties())
+
+
+def test_the_run_is_the_same_when_nothing_is_replaced(original):
+    assert conversation(parties()) == original
+
+
+def test_every_kind_of_message_is_seen(original):
+    assert set(original) == set(KINDS), "what is not seen is not proved"
+    for kind, records in original.items():
+        senders = {r.sender for r in records}
+        assert len(senders) == (1 if senders == {"coordinator"} else PARTIES), kind
+
+
+@pytest.mark.parametrize("who", range(PARTIES))
+@pytest.mark.parametrize("replacement", REPLACEMENTS, ids=lambda r: r.make.__name__)
+def test_no_message_changes_with_a_source_that_it_does_not_declare(original, replacement, who):
+    after = replaced(replacement, who)
+    assert set(after) == set(original)
+    silent = {name for name, kind in KINDS.items() if not kind.sources & replacement.touches}
+    assert "Done" in silent
+    changed = {name for name in silent if after[name] != original[name]}
+    assert changed == set()
+
+
+@pytest.mark.parametrize("source", [s for s in Source if s in EVERYTHING], ids=lambda s: s.name)
+def test_every_message_that_declares_a_source_does_change_with_it(original, source):
+    """So no source is claimed for show, and the test above is able to fail."""
+    declaring = {name for name, kind in KINDS.items() if source in kind.sources}
+    changing = set()
+    for replacement in REPLACEMENTS:
+        if source in replacement.touches:
+            for who in range(PARTIES):
+                after = replaced(replacement, who)
+                changing |= {name for name in KINDS if after[name] != original[name]}
+    assert declaring
+    assert declaring <= changing
+
+
+@pytest.mark.parametrize("replacement", REPLACEMENTS, ids=lambda r: r.make.__name__)
+def test_the_replacements_keep_what_they_must(replacement):
+    """Counts stay as they are, but for a node more; and something else does change."""
+    for own in parties():
+        other = replacement.make(own, np.random.default_rng(0))
+        more = int(Source.COUNTS in replacement.touches)
+        labelled = int(replacement.make is a_training_node_more)
+        assert other.nodes == own.nodes + more
+        assert other.inner.nnz == own.inner.nnz
+        assert (other.labels >= 0).sum() == (own.labels >= 0).sum() + labelled
+        assert len(other.known(TRAIN)) == len(own.known(TRAIN)) + labelled
+        same = [np.array_equal(getattr(own, f), getattr(other, f)) for f in ("features", "labels", "split")] + [
+            own.inner.shape == other.inner.shape and (own.inner != other.inner).nnz == 0
+        ]
+        assert not all(same)
+        if not more:
+            assert same.count(False) == 1, "one source at a time"
