@@ -80,6 +80,9 @@ def contents(dtype, bound):
     return st.integers(int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
 
 
+COUNT = st.integers(0, 2**31 - 1)
+
+
 @st.composite
 def blocks(draw):
     rows = sorted(draw(st.sets(st.integers(0, OWN - 1), max_size=5)))
@@ -99,6 +102,11 @@ def any_message(draw, kinds=tuple(KINDS)):
     kind = draw(st.sampled_from(kinds))
     if kind is Blocks:
         return draw(blocks())
+    if kind is Announcement:
+        nodes = draw(COUNT)
+        return Announcement(nodes, draw(st.integers(0, nodes)), draw(COUNT), draw(COUNT))
+    if kind is Sizes:
+        return Sizes(np.array(draw(st.lists(st.integers(0, 10**6), max_size=4)), np.int64))
     specs, dims, values = kind.specs(), {}, {}
     for f in fields(kind):
         if f.name in specs:
@@ -416,6 +424,21 @@ def test_blocks_with_more_entries_than_a_party_may_send_are_refused():
     assert_same(decode(encode(some_blocks()), [Blocks], known), some_blocks())
     refused(encode(some_blocks()), limits=replace(known, most={"rows": 1}), match="2 rows; at most 1")
     refused(encode(some_blocks()), limits=replace(known, most={"entries": 2}), match="3 entries; at most 2")
+
+
+@pytest.mark.parametrize("field", ["nodes", "labelled", "features", "classes"])
+@pytest.mark.parametrize("count", [-1, -(2**63), 2**62])
+def test_counts_that_nobody_can_have_are_refused(field, count):
+    """Arrays are made of these lengths: below nothing, or beyond what a column's number can name, there is none."""
+    known = Announcement(nodes=10, labelled=3, features=7, classes=2)
+    assert_same(decode(encode(known), [Announcement], KNOWN), known)
+    refused(encode(replace(known, **{field: count})), match="Announcement")
+
+
+@pytest.mark.parametrize("sizes", [[3, -1], [2**62, 2**62], [2**62, 1]])
+def test_sizes_that_no_federation_can_have_are_refused(sizes):
+    assert_same(decode(encode(Sizes(np.array([3, 1]))), [Sizes], KNOWN), Sizes(np.array([3, 1])))
+    refused(encode(Sizes(np.array(sizes))), match="Sizes")
 
 
 # Nothing is allocated for what is refused, and nothing is copied of what is not.

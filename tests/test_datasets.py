@@ -139,10 +139,15 @@ def test_the_network_is_not_waited_for_without_end_and_others_are_left_as_they_w
         raise OSError
 
     before = socket.getdefaulttimeout()
-    with pytest.raises(FedstructError):
-        datasets._download(DATASETS["cora"], ask)
-    assert patience[0] is not None
-    assert socket.getdefaulttimeout() == before
+    for given in (None, 1234.0):
+        socket.setdefaulttimeout(given)
+        try:
+            with pytest.raises(FedstructError):
+                datasets._download(DATASETS["cora"], ask)
+            assert patience.pop() is not None
+            assert socket.getdefaulttimeout() == given
+        finally:
+            socket.setdefaulttimeout(before)
 
 
 def downloaded(**more):

@@ -448,6 +448,13 @@ def test_received_posts_stand_in_the_ledger_as_they_were_sent():
     assert set(sent["bytes"]) == {len(encode(Note("a!")))}
 
 
+def test_no_party_is_called_as_the_coordinator_is():
+    """Its messages could not be told from the coordinator's in any ledger."""
+    names = ("a", COORDINATOR)
+    with pytest.raises(FedstructError, match=COORDINATOR):
+        LocalFederation([writer(name, names) for name in names], KINDS, run="run")
+
+
 # The coordinator.
 
 

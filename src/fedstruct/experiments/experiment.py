@@ -65,7 +65,7 @@ class Runs:
         """The experiment as JSON."""
         e = self.experiment
         runs = sorted(runs, key=lambda r: r.seed)
-        measures = ["test_accuracy", "macro_f1"] + (["auprc"] if runs[0].auprc is not None else [])
+        measures = ["test_accuracy", "macro_f1"] + (["auprc"] if self.graph.classes == 2 else [])
         return {
             "dataset": e.dataset,
             "method": e.method,

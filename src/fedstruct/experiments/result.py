@@ -38,7 +38,9 @@ class RunResult:
 
     def as_json(self) -> dict[str, Any]:
         """The run as JSON; AUPRC only where there are two classes."""
-        left_out = {"history", "ledger", "trained", "protocol"} | ({"auprc"} if self.auprc is None else set())
+        left_out = {"history", "ledger", "trained", "protocol"} | (
+            set() if self.trained.scores.shape[-1] else {"auprc"}
+        )
         return {k: v for k, v in self.__dict__.items() if k not in left_out}
 
 

@@ -28,6 +28,10 @@ from fedstruct.structure.kernels import added, compressed, divide_rows, from_ent
 from fedstruct.structure.prune import prune_blocks
 
 
+MOST_NODES = 2**31 - 1
+"""Nodes of a federation: their numbers travel in 32 bits."""
+
+
 class StructureOptions(Options):
     """How Ā = Σ β_l Â^l is acquired."""
 
@@ -71,6 +75,12 @@ class Announcement(Message):
     features: int
     classes: int
 
+    def complaint(self) -> str | None:
+        counts = (self.nodes, self.labelled, self.features, self.classes)
+        if min(counts) < 0 or max(counts) > MOST_NODES or self.labelled > self.nodes:
+            return "nobody can have such counts"
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class Start(Message):
@@ -90,6 +100,11 @@ class Sizes(Message):
     reply = Done
     unit = "nodes"
     nodes: np.ndarray = array("i8", "parties")
+
+    def complaint(self) -> str | None:
+        if (self.nodes < 0).any() or sum(self.nodes.tolist()) > MOST_NODES:
+            return "no federation can have such sizes"
+        return None
 
 
 @dataclass(frozen=True, eq=False)
