@@ -13,15 +13,18 @@ from scipy.sparse import csr_array
 from torch import nn
 
 import fedstruct as fs
+from fedstruct.federation.codec import Limits, decode
+from fedstruct.federation.watch import Watch
 from fedstruct.graph.graph import TRAIN
 from fedstruct.methods.evaluation import counted
 from fedstruct.methods.fedstruct import Evaluate, ReachAll, Weights
 from fedstruct.methods.view import View
 from fedstruct.models.decoupled import DecoupledGCN
+from fedstruct.models.dropout import keep_mask, row_keys
 from fedstruct.models.flat import Flat
 from fedstruct.models.mlp import MLP, NormalisedLinear, StandardRows
 from fedstruct.models.sparse import SparseMatrix
-from strategies import bounds, federation_order, looped, ready, row_normalised
+from strategies import bounds, federation_order, looped, ready, recorded, row_normalised
 
 HIDDEN, HOPS, LAYERS = 7, 3, 2
 BETAS = (0.5, -0.25, 0.75)
@@ -277,6 +280,34 @@ def test_the_sum_over_the_federation_is_the_gradient_of_eq_4(parts, method, sepa
     assert got.loss == pytest.approx(loss.item(), abs=1e-11)
 
 
+SGD = {"optimizer": "sgd", "lr": 0.3, "lr_structure": 2.0}
+
+
+@pytest.mark.parametrize("options", [{"optimizer": "adam"}, SGD], ids=["adam", "sgd"])
+def test_a_run_is_algorithm_2_over_the_whole_graph(parts, method, options):
+    """Eq. 4's mean loss, torch's optimiser, S zero at the start and not decayed: the dense loop ends at the same."""
+    method = fs.methods.FedStruct(**{**method.options.model_dump(), "rounds": 8, "weight_decay": 0.02, **options})
+    o, graph = method.options, parts.graph
+    names = tuple(p.name for p in parts.parties)
+    federation, recorder = recorded([method.party(own, names, 0) for own in parts.parties], method.sends)
+    trained = method.train(federation, 0, Watch())
+    first = next(r.frame for r in recorder.records if r.kind == "Weights")
+    whole = Whole(parts, torch.from_numpy(np.array(decode(first, [Weights], Limits()).theta)))
+    s = torch.zeros(graph.nodes, graph.classes, dtype=torch.float64, requires_grad=True)
+    parameters = [p for p, _ in whole.named().values()]
+    groups = [{"params": parameters, "lr": o.lr, "weight_decay": 0.02}, {"params": [s], "lr": o.lr_structure}]
+    optimiser = {"adam": torch.optim.Adam, "sgd": torch.optim.SGD}[o.optimizer](groups, weight_decay=0.0)
+    v = np.concatenate([whole.training(i) for i in range(len(parts))])
+    for _ in range(o.rounds):
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(whole.logits(s)[v], whole.labels[v]).backward()
+        optimiser.step()
+    theta = whole.flat({p: p.detach() for p in parameters})
+    np.testing.assert_allclose(trained.parameters["theta"], theta, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(trained.parameters["structure"], s.detach(), rtol=0, atol=1e-9)
+    assert s.detach().abs().max() > 0.1
+
+
 def random_rows(sparse, rows=9, columns=5):
     """Rows of features, one of them empty and one constant."""
     x = np.random.default_rng(4).normal(size=(rows, columns)).astype(np.float32)
@@ -309,6 +340,17 @@ def test_normalised_linear_is_layer_norm_and_linear(sparse):
         (ours.bias.grad, linear.bias.grad),
     ):
         torch.testing.assert_close(mine, torchs, rtol=0, atol=1e-11)
+
+
+def test_dropped_units_are_zero_and_the_others_make_up_for_them(sparse):
+    """Dropout between ReLU and the last Linear: h ⊙ mask / (1 - rate), as torch's."""
+    x, plain = random_rows(sparse)
+    mlp = mlp_of(5, 3)
+    keep = keep_mask(row_keys(["bank"], [9]), HIDDEN, 0.25, 0, 1)
+    assert 0 < keep.sum() < keep.numel()
+    hidden = nn.functional.layer_norm(plain, (5,)) @ mlp.first.weight + mlp.first.bias
+    expected = (torch.relu(hidden) * keep / 0.75) @ mlp.weight.T + mlp.bias
+    torch.testing.assert_close(mlp(StandardRows(x, torch.float64), keep, 0.25), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("layers", [0, 1, 2, 4])
