@@ -13,8 +13,9 @@ from fedstruct.federation.local import LocalFederation, LocalTransport
 from fedstruct.federation.site import Site
 from fedstruct.federation.transport import COORDINATOR
 from fedstruct.federation.watch import Watch
-from fedstruct.methods.exchange import EXCHANGE, Blocks, ExchangeParty, StructureOptions, acquire, announced
+from fedstruct.methods.exchange import EXCHANGE, Blocks, ExchangeParty, StructureOptions, acquire
 from fedstruct.methods.fedstruct import Reach
+from fedstruct.methods.opening import announced
 
 ANY_WEIGHT = st.floats(0.1, 10)
 EXACT_WEIGHT = st.integers(1, 16).map(lambda quarters: quarters / 4)

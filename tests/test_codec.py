@@ -15,8 +15,9 @@ from fedstruct.federation.codec import CODES, MAGIC, Limits, decode, encode, siz
 from fedstruct.federation.message import Message, Source, array
 from fedstruct.methods import FedStruct
 from fedstruct.methods.evaluation import Counts
-from fedstruct.methods.exchange import Announcement, Blocks, Sizes
+from fedstruct.methods.exchange import Blocks, Sizes
 from fedstruct.methods.fedstruct import Columns, Evaluate, Gradient, Weights
+from fedstruct.methods.opening import Announcement
 
 NODES, OWN = 50, 9
 KNOWN = Limits(sizes={"nodes": NODES, "own": OWN})
@@ -58,7 +59,7 @@ class Cube(Message):
 
 
 TOYS = frozenset({Letter, Empty, Numbers, Cube})
-KINDS = sorted(FedStruct.sends | TOYS, key=lambda kind: kind.__name__)
+KINDS = sorted(FedStruct().sends | TOYS, key=lambda kind: kind.__name__)
 
 PLAIN = {
     "int": st.integers(-(2**63), 2**63 - 1),

@@ -24,6 +24,7 @@ from fedstruct.models.dropout import keep_mask, row_keys
 from fedstruct.models.flat import Flat
 from fedstruct.models.mlp import MLP, NormalisedLinear, StandardRows
 from fedstruct.models.sparse import SparseMatrix
+from fedstruct.structure.kernels import normalised
 from strategies import bounds, federation_order, looped, ready, recorded, row_normalised
 
 HIDDEN, HOPS, LAYERS = 7, 3, 2
@@ -74,7 +75,7 @@ def dense_features(graph):
 
 
 def mlp_of(inputs, classes):
-    return MLP(inputs, HIDDEN, classes, torch.Generator().manual_seed(0), torch.float64)
+    return MLP(inputs, (HIDDEN,), classes, torch.Generator().manual_seed(0), torch.float64)
 
 
 def drawn(size, seed):
@@ -97,8 +98,8 @@ class Whole:
             self.norm.bias.copy_(ours.first.beta)
             self.first.weight.copy_(ours.first.weight.T)
             self.first.bias.copy_(ours.first.bias)
-            self.second.weight.copy_(ours.weight)
-            self.second.bias.copy_(ours.bias)
+            self.second.weight.copy_(ours.weights[0])
+            self.second.bias.copy_(ours.biases[0])
         self.x = torch.from_numpy(dense_features(graph)[order])
         self.labels = torch.from_numpy(graph.labels[order])
         self.split = graph.split[order]
@@ -127,8 +128,8 @@ class Whole:
             "first.beta": (self.norm.bias, False),
             "first.weight": (self.first.weight, True),
             "first.bias": (self.first.bias, False),
-            "weight": (self.second.weight, False),
-            "bias": (self.second.bias, False),
+            "weights.0": (self.second.weight, False),
+            "biases.0": (self.second.bias, False),
         }
 
     def flat(self, gradients):
@@ -183,7 +184,8 @@ def test_proposition_1_a_partys_rows_and_s_give_the_logits_of_the_whole(parts, s
     expected = whole.logits(structure).detach()
     for party, start in zip(parties, bounds(parts), strict=False):
         view = View.of([party.own])
-        f = DecoupledGCN(view.adjacency, view.features, np.arange(party.own.nodes), LAYERS, view.keys, torch.float64)
+        local = normalised(view.inner)
+        f = DecoupledGCN(local, view.features, np.arange(party.own.nodes), LAYERS, view.keys, torch.float64)
         logits = f.logits(whole.ours) + SparseMatrix(party.reach, torch.float64) @ structure
         torch.testing.assert_close(logits.detach(), expected[start : start + party.own.nodes], rtol=0, atol=1e-12)
 
@@ -346,11 +348,12 @@ def test_dropped_units_are_zero_and_the_others_make_up_for_them(sparse):
     """Dropout between ReLU and the last Linear: h ⊙ mask / (1 - rate), as torch's."""
     x, plain = random_rows(sparse)
     mlp = mlp_of(5, 3)
-    keep = keep_mask(row_keys(["bank"], [9]), HIDDEN, 0.25, 0, 1)
+    rows = row_keys(["bank"], [9])
+    keep = keep_mask(rows, HIDDEN, 0.25, 0, 1, 0)
     assert 0 < keep.sum() < keep.numel()
     hidden = nn.functional.layer_norm(plain, (5,)) @ mlp.first.weight + mlp.first.bias
-    expected = (torch.relu(hidden) * keep / 0.75) @ mlp.weight.T + mlp.bias
-    torch.testing.assert_close(mlp(StandardRows(x, torch.float64), keep, 0.25), expected, rtol=0, atol=1e-12)
+    expected = (torch.relu(hidden) * keep / 0.75) @ mlp.weights[0].T + mlp.biases[0]
+    torch.testing.assert_close(mlp(StandardRows(x, torch.float64), rows, 0.25, (0, 1)), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("layers", [0, 1, 2, 4])
@@ -361,7 +364,7 @@ def test_few_nodes_get_the_logits_that_all_nodes_get(parts, layers, rate):
     mlp = mlp_of(view.features.shape[1], view.classes)
 
     def logits(nodes):
-        f = DecoupledGCN(view.adjacency, view.features, nodes, layers, view.keys, torch.float64)
+        f = DecoupledGCN(normalised(view.inner), view.features, nodes, layers, view.keys, torch.float64)
         return f.logits(mlp, rate, (0, 1)).detach()
 
     everything = logits(np.arange(40))
@@ -375,7 +378,7 @@ def test_the_decoupled_gcn_is_powers_times_mlp(parts, layers):
     """Â_local^L MLP(X) over the parties side by side: no node of one party touches another's."""
     whole = Whole(parts, drawn(len(Flat(mlp_of(6, 3))), 1))
     view = View.of(parts.parties)
-    f = DecoupledGCN(view.adjacency, view.features, np.arange(40), layers, view.keys, torch.float64)
+    f = DecoupledGCN(normalised(view.inner), view.features, np.arange(40), layers, view.keys, torch.float64)
     inside = np.where(whole.owner[:, None] == whole.owner[None, :], looped(parts), 0)
     power = torch.from_numpy(np.linalg.matrix_power(row_normalised(inside), layers))
     expected = power @ whole.second(torch.relu(whole.first(whole.norm(whole.x))))

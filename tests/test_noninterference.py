@@ -17,7 +17,7 @@ from fedstruct.federation.watch import Watch
 from fedstruct.graph.graph import TRAIN
 from strategies import recorded
 
-KINDS = {kind.__name__: kind for kind in fs.methods.FedStruct.sends}
+KINDS = {kind.__name__: kind for kind in fs.methods.FedStruct().sends}
 PARTIES = 3
 
 

@@ -44,7 +44,7 @@ def one_step(parts, separate, **options):
     kind = np.dtype(method.options.dtype)
     anybody = np.unique(np.concatenate(list(reach.values())))
     place = {name: np.searchsorted(anybody, columns) for name, columns in reach.items()}
-    length = len(Flat(MLP(graph.features.shape[1], 16, graph.classes, torch.Generator())))
+    length = len(Flat(MLP(graph.features.shape[1], (16,), graph.classes, torch.Generator())))
     question = Weights(
         theta=(rng.normal(size=length) / 3).astype(kind),
         structure=rng.normal(size=(len(anybody), graph.classes)).astype(kind),
@@ -215,7 +215,7 @@ def test_the_models_draws_belong_to_nodes_not_to_places(layers):
     """A node's logits under dropout are the same in a model of few nodes, in any order, as in that of all."""
     own = parts_of(1).parties[0]
     keys = row_keys([own.name], [own.nodes])
-    mlp = MLP(own.features.shape[1], 16, own.classes, torch.Generator().manual_seed(0), torch.float64)
+    mlp = MLP(own.features.shape[1], (16,), own.classes, torch.Generator().manual_seed(0), torch.float64)
 
     def logits(nodes, round_number=2):
         model = DecoupledGCN(own.inner, own.features, nodes, layers, keys, torch.float64)
@@ -237,7 +237,7 @@ def test_without_dropout_a_round_has_no_draws():
     for rate, equal in ((0.0, True), (0.5, False)):
         _, parties, reach = ready(fs.methods.FedStruct(**{**OPTIONS, "dropout": rate}), parts)
         own = parties[0]
-        length = len(Flat(MLP(12, 16, 3, torch.Generator())))
+        length = len(Flat(MLP(12, (16,), 3, torch.Generator())))
         theta = np.random.default_rng(1).normal(size=length).astype(np.float32)
         structure = np.zeros((len(reach[own.own.name]), 3), np.float32)
         first, second = (own.answer(Weights(theta=theta, structure=structure, round=t)).theta for t in (0, 1))

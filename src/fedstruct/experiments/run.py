@@ -13,7 +13,7 @@ from fedstruct.federation.federation import Federation
 from fedstruct.federation.local import LocalFederation
 from fedstruct.federation.watch import Watch
 from fedstruct.graph.graph import TEST, VALIDATION
-from fedstruct.graph.partition import Partition
+from fedstruct.graph.partition import Partition, pooled
 from fedstruct.methods.method import Method
 
 
@@ -65,6 +65,8 @@ def run(
     >>> result.protocol, result.ledger.messages == result.messages
     ('per-party-split', True)
     """
+    if method.pooled:
+        parts = pooled(parts)
     graphs = parts.parties
     if graphs[0].split is None:
         graphs = tuple(g.with_own_split(seed, 0.1, 0.1) for g in graphs)

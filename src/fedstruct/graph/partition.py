@@ -53,6 +53,11 @@ def random(graph: Graph, parties: int, seed: int = 0) -> Partition:
     return cut(graph, owner, [f"party-{i + 1}" for i in range(parties)], seed, "random")
 
 
+def pooled(parts: Partition) -> Partition:
+    """The same graph in one hand."""
+    return cut(parts.graph, np.zeros(parts.graph.nodes, np.int64), ["everybody"], 0, "pooled")
+
+
 def by_vector(graph: Graph, owners: Any, seed: int = 0, name: str = "given") -> Partition:
     """Owners as given: one name or number per node; the parties are in sorted order of their names."""
     owners = np.asarray(owners)

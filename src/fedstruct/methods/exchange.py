@@ -6,7 +6,6 @@ local partition of the L-hop combined adjacency matrix".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -18,18 +17,14 @@ from fedstruct.errors import FedstructError
 from fedstruct.federation.codec import Limits
 from fedstruct.federation.federation import Federation
 from fedstruct.federation.message import Done, Message, Source, array
-from fedstruct.federation.party import Party, answers
+from fedstruct.federation.party import answers
 from fedstruct.federation.watch import Watch
-from fedstruct.graph.graph import TRAIN
 from fedstruct.graph.party_graph import PartyGraph
+from fedstruct.methods.opening import MOST_NODES, OPENING, OpeningParty
 from fedstruct.methods.options import Options
 from fedstruct.structure import exposure
 from fedstruct.structure.kernels import added, compressed, divide_rows, from_entries, row_sums, with_self_loops
 from fedstruct.structure.prune import prune_blocks
-
-
-MOST_NODES = 2**31 - 1
-"""Nodes of a federation: their numbers travel in 32 bits."""
 
 
 class StructureOptions(Options):
@@ -47,7 +42,14 @@ class StructureOptions(Options):
             raise ValueError(f"has {len(self.betas)} betas for layers_structure = {self.layers_structure} hops")
         return self
 
+    @property
+    def exchange_hops(self) -> int:
+        """How far the exchange runs; further than Ā needs where the diagonals of further powers are features."""
+        return self.layers_structure
+
     def beta(self, hop: int) -> float:
+        if hop > self.layers_structure:
+            return 0.0
         if self.betas is None:
             return 1.0 if hop == self.layers_structure else 0.0
         return self.betas[hop - 1]
@@ -58,37 +60,12 @@ class StructureOptions(Options):
 
     def entries_at_most(self, nodes: int, parties: int) -> dict[str, int]:
         """How many entries may be sent: by the algorithm, n (L_s-1) K (K-1) ⌈p/K⌉, and as the paper counts, L K p n."""
-        hops = self.layers_structure
+        hops = self.exchange_hops
         pruned = nodes * (hops - 1) * parties * (parties - 1) * self.entries_per_row(parties)
         return {
             "at_most": pruned if self.prune_rule == "block" else nodes * nodes * (hops - 1) * (parties - 1),
             "paper": hops * parties * self.prune * nodes,
         }
-
-
-@dataclass(frozen=True, eq=False)
-class Announcement(Message):
-    sources = Source.COUNTS
-    tells = "how many nodes, training nodes, features and classes a party has"
-    nodes: int
-    labelled: int
-    features: int
-    classes: int
-
-    def complaint(self) -> str | None:
-        counts = (self.nodes, self.labelled, self.features, self.classes)
-        if min(counts) < 0 or max(counts) > MOST_NODES or self.labelled > self.nodes:
-            return "nobody can have such counts"
-        return None
-
-
-@dataclass(frozen=True, eq=False)
-class Start(Message):
-    """Announce yourself."""
-
-    sources = Source.NOTHING
-    tells = "that a run begins"
-    reply = Announcement
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,32 +127,19 @@ class Blocks(Message):
         return None
 
 
-EXCHANGE = frozenset({Start, Announcement, Sizes, Multiply, Collect, Blocks, Done})
-
-
-def announced(federation: Federation) -> dict[str, Announcement]:
-    """Ask who takes part, and make sure that they can train together."""
-    parties: Mapping[str, Announcement] = federation.ask(Start())  # type: ignore[assignment]
-    for what in ("features", "classes"):
-        said = {name: getattr(a, what) for name, a in parties.items()}
-        if len(set(said.values())) > 1:
-            listed = ", ".join(f"{name} {number}" for name, number in said.items())
-            raise FedstructError(f"the parties disagree on the number of {what}: {listed}")
-    if sum(a.labelled for a in parties.values()) == 0:
-        raise FedstructError("nobody has a labelled node to train on; give at least one party's split training nodes")
-    return dict(parties)
+EXCHANGE = OPENING | {Sizes, Multiply, Collect, Blocks}
 
 
 def acquire(federation: Federation, options: StructureOptions, nodes: np.ndarray, watch: Watch) -> None:
     """Algorithm 3, the coordinator's side: it calls the steps and sees no entry."""
     federation.ask(Sizes(nodes))
-    for hop in range(2, options.layers_structure + 1):
+    for hop in range(2, options.exchange_hops + 1):
         federation.ask(Multiply(hop))
         federation.ask(Collect(hop))
-        watch.advance(hop, options.layers_structure)
+        watch.advance(hop, options.exchange_hops)
 
 
-class ExchangeParty(Party):
+class ExchangeParty(OpeningParty):
     """Algorithm 3, the party's side."""
 
     def __init__(self, own: PartyGraph, parties: tuple[str, ...], options: StructureOptions) -> None:
@@ -186,24 +150,16 @@ class ExchangeParty(Party):
         self._sizes: np.ndarray | None = None
 
     def limits(self) -> Limits:
+        known = super().limits()
         if self._sizes is None:
-            return Limits(sizes={"parties": len(self.parties)})
+            return known
         nodes, own = int(self._sizes.sum()), self.own.nodes
         row = nodes
         if self.structure.prune_rule == "block":
             row = min(nodes, self.structure.entries_per_row(len(self.parties)) * len(self.parties))
         return Limits(
-            sizes={"parties": len(self.parties), "nodes": nodes, "own": own},
+            sizes={**known.sizes, "nodes": nodes, "own": own},
             most={"rows": own, "entries": own * row},
-        )
-
-    @answers(Start)
-    def announce(self, question: Start) -> Announcement:
-        return Announcement(
-            nodes=self.own.nodes,
-            labelled=len(self.own.known(TRAIN)),
-            features=self.own.features.shape[1],
-            classes=self.own.classes,
         )
 
     @answers(Sizes)

@@ -11,8 +11,9 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from pydantic import Field
-from torch import Tensor
+from pydantic import Field, model_validator
+from scipy.sparse import csr_array
+from torch import Tensor, nn
 
 from fedstruct.federation.codec import Limits
 from fedstruct.federation.federation import Federation
@@ -21,32 +22,66 @@ from fedstruct.federation.party import answers
 from fedstruct.federation.watch import Watch
 from fedstruct.graph.graph import TRAIN
 from fedstruct.graph.party_graph import PartyGraph
+from fedstruct.methods.embedding import Embedding
 from fedstruct.methods.evaluation import Counts, counted
-from fedstruct.methods.exchange import EXCHANGE, ExchangeParty, StructureOptions, acquire, announced
+from fedstruct.methods.exchange import EXCHANGE, StructureOptions, acquire
+from fedstruct.methods.feature_model import Computation, DGCNOptions
 from fedstruct.methods.method import Method, Trained
+from fedstruct.methods.opening import BALANCING, announced, balance
 from fedstruct.methods.optimiser import Optimiser, must_be_finite
+from fedstruct.methods.structure_features import STRUCTURE_FEATURES, StructureFeatureParty, known_rows, share
 from fedstruct.methods.view import View
-from fedstruct.models.decoupled import DecoupledGCN
+from fedstruct.models.dropout import row_keys
 from fedstruct.models.flat import Flat
-from fedstruct.models.mlp import MLP
+from fedstruct.models.mlp import MLP, StandardRows
 from fedstruct.models.sparse import SparseMatrix
 from fedstruct.seeds import key
 from fedstruct.structure.kernels import columns_of, onto_columns, stacked
 
 
-class FedStructOptions(StructureOptions):
-    """The options of FedStruct; those of the structure exchange are among them."""
+class FedStructOptions(StructureOptions, DGCNOptions):
+    """The options of FedStruct; those of the structure exchange and of the feature model are among them."""
 
-    features: Literal["hop2vec"] = Field("hop2vec", description="node structure features")
-    lr: float = Field(0.005, gt=0, le=1000, description="λ, the rate of the feature model")
+    features: Literal["hop2vec", "hop2vec-mlp", "degree", "fedstar"] = Field(
+        "hop2vec", description="node structure features: learned (hop2vec, hop2vec-mlp), or counted (degree, fedstar)"
+    )
     lr_structure: float = Field(0.1, gt=0, le=1000, description="λ_s, the rate of the structure embedding S")
-    weight_decay: float = Field(5e-4, ge=0, le=1000, description="L2 penalty on the feature model")
-    rounds: int = Field(60, ge=1, description="rounds of training")
-    layers_feature: int = Field(2, ge=0, description="L, the hops of the feature model over inner edges")
-    feature_hidden: int = Field(64, ge=1, description="hidden units of the feature model")
-    dropout: float = Field(0.5, ge=0, lt=1, description="share of hidden units dropped while training")
-    optimizer: Literal["adam", "sgd"] = Field("adam", description="how the coordinator steps")
-    dtype: Literal["float32", "float64"] = Field("float32", description="precision of training")
+    structure_dim: int = Field(
+        256, ge=1, description="numbers per node in S, but for hop2vec, which takes one per class"
+    )
+    structure_hidden: tuple[int, ...] = Field((256,), min_length=1, description="hidden units of the model over S")
+    return_steps: int = Field(50, ge=1, description="return probabilities of fedstar")
+    inference: Literal["both", "structure", "features"] = Field("both", description="which part of the model judges")
+
+    @model_validator(mode="after")
+    def _room_for_degrees(self) -> FedStructOptions:
+        if self.features == "fedstar" and self.return_steps >= self.structure_dim:
+            raise ValueError(f"leaves no room for degrees: return_steps must be below {self.structure_dim}")
+        return self
+
+    @property
+    def exchange_hops(self) -> int:
+        return max(self.layers_structure, self.return_steps) if self.features == "fedstar" else self.layers_structure
+
+    @property
+    def learned(self) -> bool:
+        """S is trained."""
+        return self.features.startswith("hop2vec")
+
+    def modules(self, features: int, classes: int, seed: int) -> nn.ModuleList:
+        """f, and g where there is a model over S, as they are at the start."""
+        modules = nn.ModuleList([self.module(features, classes, seed)])
+        if self.features != "hop2vec":
+            generator = torch.Generator().manual_seed(key("initialise structure", seed) >> 1)
+            modules.append(MLP(self.structure_dim, self.structure_hidden, classes, generator, self.precision))
+        return modules
+
+    def embedding(self, nodes: int, classes: int, seed: int) -> Tensor:
+        """S at the start: zero for hop2vec, N(0, 0.05²) under an MLP; without columns where it is not trained."""
+        if self.features != "hop2vec-mlp":
+            return torch.zeros(nodes, classes if self.learned else 0, dtype=self.precision)
+        generator = torch.Generator().manual_seed(key("initialise embedding", seed) >> 1)
+        return (0.05 * torch.randn(nodes, self.structure_dim, generator=generator)).to(self.precision)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +127,7 @@ class Gradient(Message):
     unit = "structure"
     loss: float
     theta: np.ndarray = array("f", "parameters")
-    structure: np.ndarray = array("f", "reach", "classes", by_row=True)
+    structure: np.ndarray = array("f", "reach", "width", by_row=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +140,7 @@ class Weights(Message):
     unit = "structure"
     round: int
     theta: np.ndarray = array("f", "parameters")
-    structure: np.ndarray = array("f", "reach", "classes", by_row=True)
+    structure: np.ndarray = array("f", "reach", "width", by_row=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,20 +152,26 @@ class Evaluate(Message):
     reply = Counts
     unit = "structure"
     theta: np.ndarray = array("f", "parameters")
-    structure: np.ndarray = array("f", "reach", "classes", by_row=True)
+    structure: np.ndarray = array("f", "reach", "width", by_row=True)
 
 
 class FedStruct(Method):
-    """FedStruct with Hop2Vec embeddings, eq. 13: ŷ_v = softmax(Σ_u Ā_vu s_u + f_θ(v)).
+    """FedStruct: ŷ_v = softmax(Σ_u Ā_vu g(s_u) + f_θ(v)), eq. 10; with Hop2Vec, eq. 13, g is left out and S is trained.
 
     >>> FedStruct(layers_structure=10, rounds=40).options.prune
     30
     """
 
     name = "fedstruct"
-    sends = EXCHANGE | {Reach, Columns, ReachAll, AllColumns, Weights, Gradient, Evaluate, Counts}
     options_type = FedStructOptions
     options: FedStructOptions
+
+    @property
+    def sends(self) -> frozenset[type[Message]]:
+        kinds = EXCHANGE | {Reach, Columns, ReachAll, AllColumns, Weights, Gradient, Evaluate, Counts}
+        if not self.options.learned:
+            kinds |= STRUCTURE_FEATURES
+        return kinds | (BALANCING if self.options.class_weight == "balanced" else frozenset())
 
     def party(self, own: PartyGraph, parties: tuple[str, ...], seed: int) -> FedStructParty:
         return FedStructParty(own, parties, self.options, seed)
@@ -141,6 +182,8 @@ class FedStruct(Method):
             parties = announced(federation)
             nodes = np.array([a.nodes for a in parties.values()])
             acquire(federation, o, nodes, watch)
+            if not o.learned:
+                share(federation)
             known = Limits(sizes={"nodes": int(nodes.sum())})
             reach: dict[str, Columns] = federation.ask(Reach(), known)  # type: ignore[assignment]
             touched: dict[str, AllColumns] = federation.ask(ReachAll(), known)  # type: ignore[assignment]
@@ -148,46 +191,44 @@ class FedStruct(Method):
         with watch.phase("training"):
             first = next(iter(parties.values()))
             labelled = sum(a.labelled for a in parties.values())
-            theta = Flat(_model(o, first.features, first.classes, seed)).vector
-            # S is zero, and stays zero, at nodes that no training node reaches: only the others are held.
-            anybody = np.zeros(int(nodes.sum()), bool)
+            if o.class_weight == "balanced":
+                balance(federation, first.classes)
+            theta = Flat(o.modules(first.features, first.classes, seed)).vector
+            reached = np.zeros(int(nodes.sum()), bool)
             for r in reach.values():
-                anybody[r.columns] = True
-            position = np.cumsum(anybody) - 1
+                reached[r.columns] = True
+            position = np.cumsum(reached) - 1
             place = {name: position[r.columns] for name, r in reach.items()}
-            structure = torch.zeros(int(anybody.sum()), first.classes, dtype=theta.dtype)
-            optimiser = Optimiser(o.optimizer, (theta, o.lr, o.weight_decay), (structure, o.lr_structure, 0.0))
-            expected = Limits(sizes={"parameters": len(theta), "classes": first.classes})
+            start = o.embedding(len(reached), first.classes, seed)
+            decay = o.weight_decay if o.features == "hop2vec-mlp" else 0.0
+            embedding = Embedding(start, reached, o.optimizer, o.lr_structure, decay)
+            optimiser = Optimiser(o.optimizer, (theta, o.lr, o.weight_decay))
+            expected = Limits(sizes={"parameters": len(theta), "classes": first.classes, "width": start.shape[1]})
             for t in range(o.rounds):
-                question = Weights(t, theta.numpy(), structure.numpy())
+                question = Weights(t, theta.numpy(), embedding.rows)
                 gradient: Gradient = federation.sum(question, place, expected)  # type: ignore[assignment]
                 must_be_finite(gradient.loss, t)
-                optimiser.step(
-                    torch.from_numpy(gradient.theta) / labelled, torch.from_numpy(gradient.structure) / labelled
-                )
+                optimiser.step(torch.from_numpy(gradient.theta) / labelled)
+                embedding.step(torch.from_numpy(gradient.structure) / labelled)
                 watch.advance(t + 1, o.rounds, loss=gradient.loss / labelled)
 
         must_be_finite(float(theta.abs().max()), o.rounds)
         with watch.phase("evaluation"):
-            embedding = np.zeros((int(nodes.sum()), first.classes), structure.numpy().dtype)
-            embedding[anybody] = structure.numpy()
             rows = {name: t.columns for name, t in touched.items()}
-            counts: Counts = federation.sum(Evaluate(theta.numpy(), embedding), rows, expected)  # type: ignore[assignment]
-        return Trained({"theta": theta.numpy(), "structure": embedding}, counts.confusion, counts.scores)
+            final = Evaluate(theta.numpy(), embedding.everywhere())
+            counts: Counts = federation.sum(final, rows, expected)  # type: ignore[assignment]
+        return Trained({"theta": theta.numpy(), "structure": final.structure}, counts.confusion, counts.scores)
 
 
-class FedStructParty(ExchangeParty):
+class FedStructParty(StructureFeatureParty):
     """One owner's side of FedStruct."""
 
     def __init__(self, own: PartyGraph, parties: tuple[str, ...], options: FedStructOptions, seed: int) -> None:
         super().__init__(own, parties, options)
         self.options = options
         self.seed = seed
+        self.return_steps = options.return_steps if options.features == "fedstar" else 0
         self._sums: FedStructSums | None = None
-
-    def limits(self) -> Limits:
-        known = super().limits()
-        return Limits(sizes={**known.sizes, "classes": self.own.classes}, most=known.most)
 
     @answers(Reach)
     def reached(self, question: Reach) -> Columns:
@@ -226,51 +267,85 @@ class FedStructSums:
         self.parties = parties
         self.options, self.seed = parties[0].options, parties[0].seed
         self.view = View.of([p.own for p in parties])
-        self.dtype = getattr(torch, self.options.dtype)
-        self.model = Flat(_model(self.options, self.view.features.shape[1], self.view.classes, self.seed))
-        self._training: tuple[DecoupledGCN, SparseMatrix, Tensor] | None = None
+        self.dtype = self.options.precision
+        self.model = Flat(self.options.modules(self.view.features.shape[1], self.view.classes, self.seed))
+        weights = parties[0].class_weights
+        self.class_weights = None if weights is None else torch.from_numpy(weights).to(self.dtype)
+        self._training: tuple[Computation, StructurePart, Tensor] | None = None
 
     def total(self, question: Message) -> Message:
-        return self.gradient(question) if isinstance(question, Weights) else self.evaluate(question)  # type: ignore[arg-type]
+        if isinstance(question, Weights):
+            return self.gradient(question)
+        assert isinstance(question, Evaluate)
+        return self.evaluate(question)
 
     def gradient(self, question: Weights) -> Gradient:
         """Propositions 2 and 3, summed over the training nodes."""
         if self._training is None:
             nodes = self.view.known(TRAIN)
             reach = stacked([p.training_reach for p in self.parties])
-            z = SparseMatrix(onto_columns(reach, columns_of(reach)), self.dtype)
-            self._training = self._feature_model(nodes), z, torch.from_numpy(self.view.labels[nodes])
+            z = StructurePart(reach, columns_of(reach), self.parties)
+            self._training = self.options.on(self.view, nodes), z, torch.from_numpy(self.view.labels[nodes])
         h, z, labels = self._training
         structure = self._tensor(question.structure).requires_grad_()
         self.model.load(self._tensor(question.theta))
         self.model.clear()
-        when = (self.seed, question.round)
-        logits = h.logits(self.model.module, self.options.dropout, when) + z @ structure  # type: ignore[arg-type]
-        loss = torch.nn.functional.cross_entropy(logits, labels, reduction="sum")
-        must_be_finite(loss.item(), question.round)
+        logits = self._logits(h, z, structure, self.options.dropout, (self.seed, question.round))
+        loss = torch.nn.functional.cross_entropy(logits, labels, self.class_weights, reduction="sum")
         loss.backward()  # type: ignore[no-untyped-call]
-        return Gradient(loss.item(), self.model.gradient.numpy().copy(), structure.grad.numpy())  # type: ignore[union-attr]
+        slope = torch.zeros_like(structure) if structure.grad is None else structure.grad
+        return Gradient(loss.item(), self.model.gradient.numpy().copy(), slope.numpy())
 
     @torch.no_grad()
     def evaluate(self, question: Evaluate) -> Counts:
-        nodes = self.view.judged
-        reach = stacked([p.reach for p in self.parties])
-        if len(question.structure) < reach.shape[1]:
-            reach = onto_columns(reach, columns_of(reach))
-        z = SparseMatrix(reach if len(nodes) == reach.shape[0] else reach[nodes], self.dtype)
+        nodes, reach = self.view.judged, stacked([p.reach for p in self.parties])
+        everything = len(question.structure) == reach.shape[1]
+        columns = np.arange(reach.shape[1]) if everything else columns_of(reach)
+        z = StructurePart(reach if len(nodes) == reach.shape[0] else reach[nodes], columns, self.parties)
         self.model.load(self._tensor(question.theta))
-        logits = self._feature_model(nodes).logits(self.model.module) + z @ self._tensor(question.structure)  # type: ignore[arg-type]
+        structure = self._tensor(question.structure)
+        logits = self._logits(self.options.on(self.view, nodes), z, structure, part=self.options.inference)
         return counted(logits, self.view.labels[nodes], self.view.split[nodes])
 
-    def _feature_model(self, nodes: np.ndarray) -> DecoupledGCN:
-        v = self.view
-        return DecoupledGCN(v.adjacency, v.features, nodes, self.options.layers_feature, v.keys, self.dtype)
+    def _logits(
+        self,
+        h: Computation,
+        z: StructurePart,
+        structure: Tensor,
+        rate: float = 0.0,
+        when: tuple[int | str, ...] = (),
+        part: str = "both",
+    ) -> Tensor:
+        modules: list[nn.Module] = list(self.model.module.children())
+        f, g = modules[0], modules[1:]
+        if part == "features":
+            return h.logits(f)
+        if part == "structure":
+            return z.logits(g, structure)
+        return h.logits(f, rate, when) + z.logits(g, structure, rate, (*when, "structure"))
 
     def _tensor(self, values: Any) -> Tensor:
         return torch.from_numpy(np.array(values)).to(self.dtype)
 
 
-def _model(options: FedStructOptions, features: int, classes: int, seed: int) -> MLP:
-    """f's parameters at the start."""
-    generator = torch.Generator().manual_seed(key("initialise", seed) >> 1)
-    return MLP(features, options.feature_hidden, classes, generator, getattr(torch, options.dtype))
+class StructurePart:
+    """z = Ā g(S) for some rows of Ā, eq. 8."""
+
+    def __init__(self, reach: csr_array, columns: np.ndarray, parties: Sequence[FedStructParty]) -> None:
+        options = parties[0].options
+        self._reach = SparseMatrix(onto_columns(reach, columns), options.precision)
+        self._keys: np.ndarray | None = None
+        self._features: StandardRows | None = None
+        if options.features != "hop2vec":
+            self._keys = row_keys(parties[0].parties, np.diff(parties[0].starts).tolist())[columns]
+        if not options.learned:
+            self._features = StandardRows(known_rows(parties, options.structure_dim)[columns], options.precision)
+
+    def logits(
+        self, g: Sequence[nn.Module], structure: Tensor, rate: float = 0.0, when: tuple[int | str, ...] = ()
+    ) -> Tensor:
+        """`structure` holds the rows of S at the columns of these rows of Ā."""
+        values = structure
+        if g:
+            values = g[0](structure if self._features is None else self._features, self._keys, rate, when)
+        return self._reach @ values

@@ -32,13 +32,18 @@ class Method(ABC):
     The same options are agreed at every site, so that messages carry data and never instructions.
     """
 
-    name: ClassVar[str]
-    sends: ClassVar[frozenset[type[Message]]]
-    """Every kind of message of the conversation: a party's own policy admits these, or refuses the run."""
-    options_type: ClassVar[type[Options]]
+    name: str
+    pooled: ClassVar[bool] = False
+    """Trained on the whole graph by one party: a bound, not a federation."""
+    options_type: type[Options]
 
     def __init__(self, **options: Any) -> None:
         self.options = self.options_type.of(**options)
+
+    @property
+    @abstractmethod
+    def sends(self) -> frozenset[type[Message]]:
+        """Every kind of message of the conversation: a party's own policy admits these, or refuses the run."""
 
     @abstractmethod
     def party(self, own: PartyGraph, parties: tuple[str, ...], seed: int) -> Party:

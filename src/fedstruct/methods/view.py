@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 from fedstruct.graph.graph import UNUSED, Features
 from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.models.dropout import row_keys
-from fedstruct.structure.kernels import block_diagonal, normalised, stacked
+from fedstruct.structure.kernels import block_diagonal, stacked
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,8 +21,8 @@ class View:
     No node of one party touches another's here, so that sums over a view are the sums of the parties' own.
     """
 
-    adjacency: csr_array
-    """Â over inner edges only."""
+    inner: csr_array
+    """Inner edges, of all the parties."""
     features: Features
     labels: np.ndarray
     split: np.ndarray
@@ -34,7 +34,7 @@ class View:
     def of(cls, own: Sequence[PartyGraph]) -> View:
         sparse = issparse(own[0].features)
         return cls(
-            adjacency=normalised(block_diagonal([g.inner for g in own])),
+            inner=block_diagonal([g.inner for g in own]),
             features=stacked([g.features for g in own]) if sparse else np.concatenate([g.features for g in own]),
             labels=np.concatenate([g.labels for g in own]),
             split=np.concatenate([np.zeros(g.nodes, np.int8) if g.split is None else g.split for g in own]),

@@ -8,7 +8,6 @@ from scipy.sparse import csr_array
 from torch import Tensor
 
 from fedstruct.graph.graph import Features
-from fedstruct.models.dropout import keep_mask
 from fedstruct.models.mlp import MLP, StandardRows
 from fedstruct.models.sparse import SparseMatrix
 from fedstruct.structure.kernels import columns_of, compressed, onto_columns
@@ -37,10 +36,9 @@ class DecoupledGCN:
         self._features = StandardRows(features[used], dtype)
         self._keys = keys[used]
 
-    def logits(self, mlp: MLP, rate: float = 0.0, when: tuple[int, ...] = ()) -> Tensor:
+    def logits(self, module: MLP, rate: float = 0.0, when: tuple[int | str, ...] = ()) -> Tensor:
         """Â^L MLP(X); with a rate, under dropout, whose draws are named by `when`."""
-        keep = keep_mask(self._keys, len(mlp.first.bias), rate, *when) if rate else None
-        values: Tensor = mlp(self._features, keep, rate)
+        values: Tensor = module(self._features, self._keys, rate, when)
         for hop in reversed(self._hops):
             values = hop @ values
         return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import sqrt
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.sparse import csr_array, diags_array, issparse
 from torch import Tensor, nn
 
 from fedstruct.graph.graph import Features
+from fedstruct.models.dropout import keep_mask
 from fedstruct.models.sparse import SparseMatrix
 
 EPSILON = 1e-5
@@ -37,9 +39,15 @@ class StandardRows:
         else:
             self.scaled = torch.from_numpy((values - mean[:, None]) * scale[:, None]).to(dtype)
 
+    def times(self, weight: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
+        """LayerNorm and the product after it as one step: W(γ ⊙ x̂ + β) = x̂ (γ ⊙ W) + Wβ."""
+        scaled = gamma[:, None] * weight
+        out = self.scaled @ scaled + beta @ weight
+        return out if self.shift is None else out - self.shift * scaled.sum(0)
+
 
 class NormalisedLinear(nn.Module):
-    """LayerNorm and the Linear after it as one step: W(γ ⊙ x̂ + β) + b = x̂ (γ ⊙ W) + Wβ + b."""
+    """LayerNorm and the Linear after it."""
 
     def __init__(self, inputs: int, outputs: int, generator: torch.Generator, dtype: torch.dtype) -> None:
         super().__init__()
@@ -48,12 +56,12 @@ class NormalisedLinear(nn.Module):
         self.weight = nn.Parameter(_uniform((inputs, outputs), inputs, generator, dtype))
         self.bias = nn.Parameter(_uniform((outputs,), inputs, generator, dtype))
 
-    def forward(self, x: StandardRows) -> Tensor:
-        weight = self.gamma[:, None] * self.weight
-        out = x.scaled @ weight + (self.beta @ self.weight + self.bias)
-        if x.shift is not None:
-            out = out - x.shift * weight.sum(0)
-        return out
+    def forward(self, x: StandardRows | Tensor) -> Tensor:
+        """Of features that stay as they are, made ready before; or of values that are themselves learned."""
+        if isinstance(x, StandardRows):
+            return x.times(self.weight, self.gamma, self.beta) + self.bias
+        normal = nn.functional.layer_norm(x, self.gamma.shape, self.gamma, self.beta, EPSILON)
+        return normal @ self.weight + self.bias
 
 
 class MLP(nn.Module):
@@ -62,22 +70,33 @@ class MLP(nn.Module):
     def __init__(
         self,
         inputs: int,
-        hidden: int,
+        hidden: tuple[int, ...],
         classes: int,
         generator: torch.Generator,
         dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
-        self.first = NormalisedLinear(inputs, hidden, generator, dtype)
-        self.weight = nn.Parameter(_uniform((classes, hidden), hidden, generator, dtype))
-        self.bias = nn.Parameter(_uniform((classes,), hidden, generator, dtype))
+        self.first = NormalisedLinear(inputs, hidden[0], generator, dtype)
+        sizes = (*hidden, classes)
+        self.weights = nn.ParameterList(_uniform((o, i), i, generator, dtype) for i, o in pairwise(sizes))
+        self.biases = nn.ParameterList(_uniform((o,), i, generator, dtype) for i, o in pairwise(sizes))
 
-    def forward(self, x: StandardRows, keep: Tensor | None = None, rate: float = 0.0) -> Tensor:
-        """Logits; `keep` masks the hidden units that dropout leaves at this `rate`."""
-        hidden = torch.relu(self.first(x))
-        if keep is not None:
-            hidden = hidden * keep / (1 - rate)
-        return nn.functional.linear(hidden, self.weight, self.bias)
+    def forward(
+        self,
+        x: StandardRows | Tensor,
+        rows: np.ndarray | None = None,
+        rate: float = 0.0,
+        when: tuple[int | str, ...] = (),
+    ) -> Tensor:
+        """Logits; with a rate, under dropout: `rows` names the rows to it, `when` the draws."""
+        values = self.first(x)
+        for depth, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
+            values = torch.relu(values)
+            if rate and rows is not None:
+                values = values * keep_mask(rows, values.shape[1], rate, *when, depth) / (1 - rate)
+            values = nn.functional.linear(values, weight, bias)
+        logits: Tensor = values
+        return logits
 
 
 def _uniform(shape: tuple[int, ...], fan_in: int, generator: torch.Generator, dtype: torch.dtype) -> Tensor:

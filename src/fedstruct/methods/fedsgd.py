@@ -1,0 +1,67 @@
+"""FedSGD: every party sends the gradient on its own part; the coordinator steps with the sum.
+
+Reference: McMahan et al., "Communication-Efficient Learning of Deep Networks from Decentralized Data", AISTATS 2017.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import torch
+
+from fedstruct.federation.codec import Limits
+from fedstruct.federation.federation import Federation
+from fedstruct.federation.watch import Watch
+from fedstruct.graph.party_graph import PartyGraph
+from fedstruct.methods.evaluation import Counts
+from fedstruct.methods.method import Trained
+from fedstruct.methods.opening import announced, balance
+from fedstruct.methods.optimiser import Optimiser, must_be_finite
+from fedstruct.methods.training import TRAINING, EvaluateModel, ModelGradient, ModelParty, ModelSums, ModelWeights
+from fedstruct.methods.variants import ModelMethod
+from fedstruct.models.flat import Flat
+
+
+class FedSGD(ModelMethod):
+    """FedSGD on inner edges; border edges are not used.
+
+    >>> from fedstruct import generate, partition, run
+    >>> parts = partition.random(generate.planted(nodes=200), parties=3)
+    >>> run(FedSGD("mlp", rounds=2), parts).messages
+    24
+    """
+
+    family = "fedsgd"
+    kinds = TRAINING
+
+    def party(self, own: PartyGraph, parties: tuple[str, ...], seed: int) -> FedSGDParty:
+        return FedSGDParty(own, parties, self.options, seed)
+
+    def train(self, federation: Federation, seed: int, watch: Watch) -> Trained:
+        o = self.options
+        with watch.phase("training"):
+            parties = announced(federation)
+            first = next(iter(parties.values()))
+            labelled = sum(a.labelled for a in parties.values())
+            if o.class_weight == "balanced":
+                balance(federation, first.classes)
+            theta = Flat(o.module(first.features, first.classes, seed)).vector
+            optimiser = Optimiser(o.optimizer, (theta, o.lr, o.weight_decay))
+            expected = Limits(sizes={"parameters": len(theta), "classes": first.classes})
+            for t in range(o.rounds):
+                gradient: ModelGradient = federation.sum(ModelWeights(t, theta.numpy()), limits=expected)  # type: ignore[assignment]
+                optimiser.step(torch.from_numpy(gradient.theta) / labelled)
+                watch.advance(t + 1, o.rounds, loss=gradient.loss / labelled)
+        must_be_finite(float(theta.abs().max()), o.rounds)
+        with watch.phase("evaluation"):
+            counts: Counts = federation.sum(EvaluateModel(theta.numpy()), limits=expected)  # type: ignore[assignment]
+        return Trained({"theta": theta.numpy()}, counts.confusion, counts.scores)
+
+
+class FedSGDParty(ModelParty):
+    """One owner's side of FedSGD; parties share weights, so they may step as one."""
+
+    @classmethod
+    def stack(cls, parties: Sequence[Self]) -> ModelSums:
+        return ModelSums(parties)
