@@ -179,7 +179,7 @@ MISTAKES = {
         "the owners are of shape (2,), but small has 120 nodes",
     ),
     "unknown preset": (run("--preset", "papr"), "unknown preset 'papr': did you mean 'paper'?"),
-    "preset without settings": (run("--preset", "paper"), "preset 'paper' has no settings for 'small'"),
+    "preset without settings": (run("--preset", "paper"), "preset 'paper' has no settings for"),
     "prune of 0": (run("--set", "prune=0"), "'prune' is 0, but it should be greater than or equal to 1"),
     "layers_structure of 0": (run("--set", "layers_structure=0"), "'layers_structure' is 0, but it should be"),
     "a word for a number": (run("--set", "rounds=many"), "'rounds' is 'many', but it should be a valid integer"),

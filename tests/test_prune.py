@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from fedstruct.structure.prune import prune_blocks
+from fedstruct.structure.prune import prune_blocks, pruned_product
 
 
 def by_full_sort(matrix, row_block, column_block, budget):
@@ -131,3 +131,21 @@ def test_few_large_blocks_of_ties():
     half = [0] * 100 + [1] * 100
     pruned = check(shuffled_within_rows(matrix, 9), half, half, [1234, 5])
     assert pruned.nnz == 2 * (1234 + 5)
+
+
+@given(st.data())
+def test_a_product_pruned_in_pieces_is_the_product_pruned_whole(data):
+    """However few entries are multiplied out at a time, and however many of them tie."""
+    rows, inner, columns = (data.draw(st.integers(1, 12)) for _ in range(3))
+    seed = data.draw(st.integers(0, 2**32 - 1))
+    random = np.random.default_rng(seed)
+    left, right = (
+        csr_array((random.random(shape) < 0.4) * random.integers(1, 3, shape).astype(float))
+        for shape in ((rows, inner), (inner, columns))
+    )
+    row_block = np.sort(random.integers(0, 3, rows))
+    column_block = np.sort(random.integers(0, 3, columns))
+    budget = random.integers(0, 8, 3)
+    whole = prune_blocks((left @ right).tocsr(), row_block, column_block, budget)
+    pieces = pruned_product(left, right, row_block, column_block, budget, at_once=data.draw(st.integers(1, 40)))
+    assert entries_of(pieces) == entries_of(whole)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,19 +26,25 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
+OUT_OF_MEMORY = "out of memory: try fewer --jobs, fewer hidden units, a smaller graph or fewer layers_structure"
+
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, nothing else.")]
 
 
 def main() -> None:
     """Run the command line; a mistake of the user is one sentence on stderr and exit code 2."""
+    # A polite end is an end like Ctrl-C: workers are stopped, and what was saved stays.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         app()
     except FedstructError as error:
         _fail(str(error), 2)
-    except KeyboardInterrupt:
-        _fail("stopped; the runs saved before are kept", 130)
     except MemoryError:
-        _fail("out of memory: try fewer --jobs, or a smaller graph or layers_structure", 1)
+        _fail(OUT_OF_MEMORY, 1)
+    except RuntimeError as error:
+        if "DefaultCPUAllocator" not in str(error):
+            raise
+        _fail(OUT_OF_MEMORY, 1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -101,7 +108,8 @@ def run(
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with these settings; flags go before it.")] = None,
     separate: Annotated[
-        bool | None, typer.Option("--separate", help="Step the parties one by one, every message encoded and sealed.")
+        bool | None,
+        typer.Option("--separate/--together", help="Step parties one by one, each message encoded and sealed."),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Train so many seeds at once, each in its own process.")] = 1,
     out: Annotated[
@@ -134,15 +142,21 @@ def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -
 
     prepare_process()
     runs = Runs(experiment)
-    folder = RunFolder(out, folder_name(experiment), experiment.to_toml(runs.method.options.model_dump()))
+    folder = RunFolder(out, folder_name(experiment), experiment.to_toml())
     results: list[Any] = []
     summary: dict[str, Any] = {}
-    with watching(experiment.seeds) as watch:
-        for result in runs.all(jobs, watch):
-            results.append(result)
-            summary = runs.summary(results)
-            folder.save(result, summary)
-            watch.finished(result.test_accuracy)
+    try:
+        with watching(experiment.seeds) as watch:
+            for result in runs.all(jobs, watch):
+                results.append(result)
+                summary = runs.summary(results)
+                folder.save(result, summary)
+                watch.finished(result.test_accuracy)
+    except KeyboardInterrupt:
+        kept = f"{len(results)} of {experiment.seeds} runs are in {folder.path}" if results else "nothing was saved"
+        _fail(f"stopped; {kept}", 130)
+    finally:
+        folder.discard()
     if as_json:
         _print_json(summary)
         return

@@ -25,7 +25,7 @@ class Experiment(BaseModel):
 
     dataset: str
     method: str = "fedstruct"
-    parties: int = Field(default=10, ge=1)
+    parties: int | None = Field(default=None, ge=1)
     partition: str = "random"
     seeds: int = Field(default=1, ge=1)
     preset: str = "ours"
@@ -48,7 +48,7 @@ class Experiment(BaseModel):
         """The method with the preset's options, those of the experiment over them."""
         if self.method not in METHODS:
             raise unknown("method", self.method, METHODS)
-        return METHODS[self.method](**{**recipe(self.preset, Path(self.dataset).stem), **self.options})
+        return METHODS[self.method](**{**recipe(self.preset, self.dataset), **self.options})
 
     def load_graph(self) -> Graph:
         return datasets.load(self.dataset)
@@ -57,20 +57,26 @@ class Experiment(BaseModel):
         """The partition of one seed; the same for every method."""
         how = self.partition
         if how == "random":
-            return partition.random(graph, self.parties, seed)
+            return partition.random(graph, 10 if self.parties is None else self.parties, seed)
         if how.startswith("attribute:"):
-            return partition.by_attribute(graph, how.removeprefix("attribute:"), seed)
-        if Path(how).suffix in (".npy", ".txt", ".csv"):
-            return partition.by_vector(graph, partition.read_owners(Path(how)), seed, name=how)
+            return self._as_many(partition.by_attribute(graph, how.removeprefix("attribute:"), seed))
+        if Path(how).suffix in (".npy", ".txt"):
+            return self._as_many(partition.by_vector(graph, partition.read_owners(Path(how)), seed, name=how))
         raise unknown(
             "partition", how, ["random", "attribute:NAME"], "; or give a file of owners (.npy, .txt), one per node"
         )
 
-    def to_toml(self, options: dict[str, Any]) -> str:
-        """The experiment with all of its method's options written out; `read` gives the same runs again."""
-        lines = [f"{key} = {_toml(value)}" for key, value in self.model_dump(exclude={"options"}).items()]
+    def _as_many(self, parts: Partition) -> Partition:
+        if self.parties not in (None, len(parts)):
+            raise FedstructError(f"{self.partition} names {len(parts)} owners, not {self.parties}; leave out --parties")
+        return parts
+
+    def to_toml(self) -> str:
+        """The experiment as it was asked for; `read` gives the same runs again, and another preset other options."""
+        settings = self.model_dump(exclude={"options"}).items()
+        lines = [f"{key} = {_toml(value)}" for key, value in settings if value is not None]
         lines += ["", "[options]"]
-        lines += [f"{key} = {_toml(value)}" for key, value in options.items() if value is not None]
+        lines += [f"{key} = {_toml(value)}" for key, value in self.options.items() if value is not None]
         return "\n".join(lines) + "\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ class RunFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / CONFIG).write_text(config, encoding="utf-8")
             self._ledgers: list[Any] = []
+            self._history = ""
         except OSError as error:
             raise FedstructError(
                 f"the run folder {self.path} cannot be written: {error.strerror or error}; give another --out"
@@ -35,16 +37,24 @@ class RunFolder:
         import polars
 
         try:
-            with (self.path / HISTORY).open("a") as file:
-                for entry in run.history:
-                    file.write(json.dumps({"seed": run.seed, **entry}) + "\n")
+            self._history += "".join(json.dumps({"seed": run.seed, **entry}) + "\n" for entry in run.history)
             self._ledgers.append(run.ledger.frame())
+            _replace(self.path / HISTORY, lambda part: part.write_text(self._history))
             _replace(self.path / LEDGER, lambda part: polars.concat(self._ledgers).write_parquet(part))
+            # Last, because it says which runs there are: what the others hold beyond it was not saved in full.
             _replace(self.path / RESULT, lambda part: part.write_text(json.dumps(summary, indent=2) + "\n"))
-        except OSError as error:
+        except (OSError, polars.exceptions.PolarsError) as error:
+            why = str(getattr(error, "strerror", None) or error).splitlines()[0]
             raise FedstructError(
-                f"writing to {self.path} failed: {error.strerror or error}; the runs saved before are kept"
+                f"writing to {self.path} failed: {why}; the runs that result.json lists are kept"
             ) from None
+
+    def discard(self) -> None:
+        """Give the folder back, if nothing was saved in it."""
+        if not self._ledgers:
+            (self.path / CONFIG).unlink(missing_ok=True)
+            with suppress(OSError):
+                self.path.rmdir()
 
 
 def read_result(path: Path) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import polars
+from rich.markup import escape
 from rich.table import Table
 
 from fedstruct.errors import FedstructError, unknown
@@ -37,7 +38,7 @@ def traffic_table(traffic: polars.DataFrame) -> None:
     for row in traffic.iter_rows(named=True):
         sources = "everything" if row["sources"] == EVERYTHING.words else row["sources"]
         table.add_row(
-            f"{row['from']} → {row['to']}",
+            escape(f"{row['from']} → {row['to']}"),
             row["kind"],
             sources,
             f"{row['messages']:,}",
@@ -65,7 +66,7 @@ def learned(traffic: polars.DataFrame) -> dict[str, list[str]]:
 def say_learned(traffic: polars.DataFrame, exposure: dict[str, Any] | None, party: str | None = None) -> None:
     """The same in sentences, and what could be read out of it."""
     for heading, facts in learned(traffic).items():
-        say(f"\n[bold]{heading}[/bold]")
+        say(f"\n[bold]{escape(heading)}[/bold]")
         _items(facts)
     say("\n[bold]What can be read out of that[/bold]")
     _items([exposure_words(exposure, party)])
@@ -74,19 +75,26 @@ def say_learned(traffic: polars.DataFrame, exposure: dict[str, Any] | None, part
 def _items(sentences: list[str]) -> None:
     table = Table.grid(padding=(0, 1), pad_edge=True)
     for sentence in sentences:
-        table.add_row("·", sentence)
+        table.add_row("·", escape(sentence))
     out.print(table)
 
 
 def exposure_words(exposure: dict[str, Any] | None, party: str | None = None) -> str:
     """What the structure exchange gave away, in a sentence."""
     if exposure is None:
-        return "No structure was exchanged: no edge can be read off."
-    if party in (None, COORDINATOR):
         return (
-            f"Parties can read off, exactly, {percent(exposure['inner_share'])} % of the {exposure['inner_edges']:,} "
-            f"inner edges of others and {percent(exposure['border_share'])} % of the {exposure['border_edges']:,} ends "
-            "of border edges between two others, from the second hop of the exchange alone (docs/privacy.md)."
+            "Parties exchanged no structure, so none reads another's inner edges off an exchange. The coordinator "
+            "may: it sees which nodes each party's training nodes reach (docs/privacy.md)."
+        )
+    if party in (None, COORDINATOR):
+        between = (
+            f" and {percent(exposure['border_share'])} % of the {exposure['border_edges']:,} ends of border edges "
+            "between two others"
+        )
+        return (
+            f"Parties can read off, exactly, at least {percent(exposure['inner_share'])} % of the "
+            f"{exposure['inner_edges']:,} inner edges of others{between if len(exposure['parties']) > 2 else ''}, "
+            "from the second hop of the exchange alone (docs/privacy.md)."
         )
     own = next(p for p in exposure["parties"] if p["party"] == party)
     towards = {peer: shares["inner_share"] for peer, shares in own["towards"].items()}

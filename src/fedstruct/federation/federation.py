@@ -44,7 +44,7 @@ class Coordinator:
     def __init__(
         self, parties: tuple[str, ...], kinds: Collection[type[Message]], transport: Transport, ledger: Ledger
     ) -> None:
-        if COORDINATOR in parties or len(set(parties)) < len(parties):
+        if COORDINATOR in parties or "" in parties or len(set(parties)) < len(parties):
             raise FedstructError(f"parties need names of their own, and none may be called '{COORDINATOR}'")
         self.parties = parties
         self.step = 0

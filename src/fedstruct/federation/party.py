@@ -14,11 +14,12 @@ M = TypeVar("M", bound=Message)
 F = TypeVar("F", bound=Callable[..., Message])
 
 
-def answers(kind: type[Message]) -> Callable[[F], F]:
-    """Mark the method of a party that answers this kind of message."""
+def answers(kind: type[Message], after: type[Message] | None = None) -> Callable[[F], F]:
+    """Mark the method of a party that answers this kind of message, once it has answered that other kind."""
 
     def mark(method: F) -> F:
         method._answers = kind  # type: ignore[attr-defined]
+        method._after = after  # type: ignore[attr-defined]
         return method
 
     return mark
@@ -30,11 +31,11 @@ class Party:
     Posts leave when the step ends; the next step finds them in the inbox, in federation order.
     """
 
-    _handlers: ClassVar[dict[type[Message], str]] = {}
+    _handlers: ClassVar[dict[type[Message], tuple[str, type[Message] | None]]] = {}
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        marked = {m._answers: name for name, m in vars(cls).items() if hasattr(m, "_answers")}
+        marked = {m._answers: (name, m._after) for name, m in vars(cls).items() if hasattr(m, "_answers")}
         inherited = [base._handlers for base in cls.__mro__[1:] if issubclass(base, Party)]
         cls._handlers = {k: v for handlers in reversed(inherited) for k, v in handlers.items()} | marked
 
@@ -43,15 +44,20 @@ class Party:
         self.parties = parties
         """Everybody's name, in federation order."""
         self.me = parties.index(own.name)
+        self._answered: set[type[Message]] = set()
         self._outbox: list[tuple[str, Message]] = []
         self._inbox: dict[str, list[Message]] = {}
 
     def answer(self, question: Message) -> Message:
         """Answer one question of the coordinator."""
-        handler = self._handlers.get(type(question))
-        if handler is None:
-            raise RefusedMessage(f"{self.own.name} has no answer to '{type(question).__name__}'")
-        reply: Message = getattr(self, handler)(question)
+        kind = type(question)
+        if kind not in self._handlers:
+            raise RefusedMessage(f"{self.own.name} has no answer to '{kind.__name__}'")
+        name, after = self._handlers[kind]
+        if after is not None and after not in self._answered:
+            raise RefusedMessage(f"'{kind.__name__}' came to {self.own.name} before '{after.__name__}'")
+        reply: Message = getattr(self, name)(question)
+        self._answered.add(kind)
         return reply
 
     def limits(self) -> Limits:

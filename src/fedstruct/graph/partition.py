@@ -152,7 +152,10 @@ def read_owners(path: Path) -> np.ndarray:
         if path.suffix == ".npy":
             owners: np.ndarray = np.load(path, allow_pickle=False)
             return owners
-        return np.array([line.strip() for line in path.read_text().splitlines() if line.strip()])
+        lines = [line.strip() for line in path.read_text().splitlines() if line.strip()]
+        if any("," in line for line in lines):
+            raise FedstructError(f"{path} holds a table; give a file with one owner per line and nothing else")
+        return np.array(lines)
     except FileNotFoundError:
         raise FedstructError(f"there is no file of owners {path}") from None
     except (OSError, ValueError, EOFError) as error:

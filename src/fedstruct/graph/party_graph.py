@@ -91,7 +91,9 @@ def draw_split(nodes: int, train: float, validation: float, random: np.random.Ge
         )
     split = np.full(nodes, TEST, np.int8)
     order = random.permutation(nodes)
-    first, second = round(train * nodes), round((train + validation) * nodes)
+    # In a small graph, one node each rather than none.
+    first = max(round(train * nodes), min(1, nodes))
+    second = max(round((train + validation) * nodes), first + (validation > 0 and nodes > 2))
     split[order[:first]] = TRAIN
     split[order[first:second]] = VALIDATION
     return split

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 from scipy.sparse import csr_array
 
-from fedstruct.errors import FedstructError
+from fedstruct.errors import FedstructError, RefusedMessage
 from fedstruct.federation.codec import Limits
 from fedstruct.federation.federation import Federation
 from fedstruct.federation.message import Done, Message, Source, array
@@ -24,7 +24,7 @@ from fedstruct.methods.opening import MOST_NODES, OPENING, OpeningParty
 from fedstruct.methods.options import Options
 from fedstruct.structure import exposure
 from fedstruct.structure.kernels import added, compressed, divide_rows, from_entries, row_sums, with_self_loops
-from fedstruct.structure.prune import prune_blocks
+from fedstruct.structure.prune import prune_blocks, pruned_product
 
 
 class StructureOptions(Options):
@@ -168,6 +168,7 @@ class ExchangeParty(OpeningParty):
         if sizes[self.me] != self.own.nodes:
             raise FedstructError(f"{self.own.name} has {self.own.nodes} nodes, not {sizes[self.me]}")
         self._sizes = sizes
+        self._hop = 1
         self.starts = np.concatenate([[0], np.cumsum(sizes)])
         self.owner = np.repeat(np.arange(len(sizes)), sizes)
         self.rows = self._own_rows()
@@ -178,12 +179,18 @@ class ExchangeParty(OpeningParty):
         self._add_to_reach(1)
         return Done()
 
-    @answers(Multiply)
+    @answers(Multiply, after=Sizes)
     def multiply(self, question: Multiply) -> Done:
-        product = (self.columns @ self.power).tocsr()
+        # The party counts the hops itself: what it gives away, and what it says of that, is not for others to steer.
+        if question.hop != self._hop + 1 or question.hop > self.structure.exchange_hops:
+            raise RefusedMessage(
+                f"{self.own.name} is at hop {self._hop} of the exchange, and not asked for {question.hop}"
+            )
         if self.structure.prune_rule == "block":
             budget = self.structure.entries_per_row(len(self.parties)) * np.diff(self.starts)
-            product = prune_blocks(product, self.owner, self.owner, budget)
+            product = pruned_product(self.columns, self.power, self.owner, self.owner, budget)
+        else:
+            product = (self.columns @ self.power).tocsr()
         product.sort_indices()
         if question.hop == 2:
             read = exposure.read_off(product, self.columns, self.owner, self.me)
@@ -192,10 +199,17 @@ class ExchangeParty(OpeningParty):
             self.post(peer, _packed(product[self.starts[i] : self.starts[i + 1]]))
         return Done()
 
-    @answers(Collect)
+    @answers(Collect, after=Multiply)
     def collect(self, question: Collect) -> Done:
         shape = (self.own.nodes, int(self.starts[-1]))
-        total = added([_unpacked(blocks, shape) for _, blocks in self.inbox(Blocks)])
+        came = [blocks for _, blocks in self.inbox(Blocks)]
+        if question.hop != self._hop + 1 or len(came) != len(self.parties):
+            raise RefusedMessage(
+                f"{self.own.name} cannot finish hop {question.hop}: it is at hop {self._hop}, "
+                f"and {len(came)} of {len(self.parties)} blocks have come"
+            )
+        self._hop = question.hop
+        total = added([_unpacked(blocks, shape) for blocks in came])
         self.power = divide_rows(total, self.degrees)
         if self.structure.keep is not None:
             everything = np.zeros(shape[1], np.int64)

@@ -26,6 +26,11 @@ class Computation(Protocol):
     def logits(self, module: Any, rate: float = 0.0, when: tuple[int | str, ...] = ()) -> Tensor: ...
 
 
+def start_of(seed: int, what: str = "model") -> int:
+    """The number that names the start of a model in a run with this seed; the seed cannot be told from it."""
+    return key("initialise", what, seed) >> 1
+
+
 class TrainingOptions(Options):
     """How a model is trained, whatever it is."""
 
@@ -50,9 +55,9 @@ class MLPOptions(TrainingOptions):
     def hops(self) -> int:
         return 0
 
-    def module(self, features: int, classes: int, seed: int) -> nn.Module:
-        """The model's parameters at the start."""
-        generator = torch.Generator().manual_seed(key("initialise", seed) >> 1)
+    def module(self, features: int, classes: int, start: int = 0) -> nn.Module:
+        """The model as it is at the start that this number names."""
+        generator = torch.Generator().manual_seed(start)
         return MLP(features, (self.feature_hidden,), classes, generator, self.precision)
 
     def on(self, view: View, nodes: np.ndarray) -> Computation:
@@ -71,10 +76,10 @@ class DGCNOptions(MLPOptions):
 class GNNOptions(TrainingOptions):
     sage_hidden: tuple[int, ...] = Field((128, 64), min_length=1, description="hidden units of each convolution")
 
-    def module(self, features: int, classes: int, seed: int) -> nn.Module:
+    def module(self, features: int, classes: int, start: int = 0) -> nn.Module:
         # torch-geometric's layers draw from torch's global generator: theirs is lent one of ours, and given back.
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(key("initialise", seed) >> 1)
+            torch.manual_seed(start)
             return GraphSAGE(features, self.sage_hidden, classes).to(self.precision)
 
     def on(self, view: View, nodes: np.ndarray) -> Computation:

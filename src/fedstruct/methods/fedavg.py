@@ -20,6 +20,7 @@ from fedstruct.federation.watch import Watch
 from fedstruct.graph.graph import TRAIN
 from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.methods.evaluation import Counts
+from fedstruct.methods.feature_model import start_of
 from fedstruct.methods.method import Trained
 from fedstruct.methods.opening import OPENING, announced, balance
 from fedstruct.methods.optimiser import Optimiser, must_be_finite
@@ -27,6 +28,7 @@ from fedstruct.methods.options import Options
 from fedstruct.methods.training import EvaluateModel, ModelParty
 from fedstruct.methods.variants import ModelMethod
 from fedstruct.models.flat import Flat
+from fedstruct.seeds import key
 
 
 class FedAvgOptions(Options):
@@ -68,7 +70,7 @@ class FedAvg(ModelMethod):
     kinds = OPENING | {TrainModel, LocalModel, EvaluateModel, Counts}
 
     def party(self, own: PartyGraph, parties: tuple[str, ...], seed: int) -> FedAvgParty:
-        return FedAvgParty(own, parties, self.options, seed)
+        return FedAvgParty(own, parties, self.options, key("dropout", seed))
 
     def train(self, federation: Federation, seed: int, watch: Watch) -> Trained:
         o = self.options
@@ -78,7 +80,7 @@ class FedAvg(ModelMethod):
             labelled = sum(a.labelled for a in parties.values())
             if o.class_weight == "balanced":
                 balance(federation, first.classes)
-            theta = Flat(o.module(first.features, first.classes, seed)).vector
+            theta = Flat(o.module(first.features, first.classes, start_of(seed))).vector
             expected = Limits(sizes={"parameters": len(theta), "classes": first.classes})
             for t in range(o.rounds):
                 total: LocalModel = federation.sum(TrainModel(t, theta.numpy()), limits=expected)  # type: ignore[assignment]

@@ -15,12 +15,14 @@ from fedstruct.federation.federation import Federation
 from fedstruct.federation.watch import Watch
 from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.methods.evaluation import Counts
+from fedstruct.methods.feature_model import start_of
 from fedstruct.methods.method import Trained
 from fedstruct.methods.opening import announced, balance
 from fedstruct.methods.optimiser import Optimiser, must_be_finite
 from fedstruct.methods.training import TRAINING, EvaluateModel, ModelGradient, ModelParty, ModelSums, ModelWeights
 from fedstruct.methods.variants import ModelMethod
 from fedstruct.models.flat import Flat
+from fedstruct.seeds import key
 
 
 class FedSGD(ModelMethod):
@@ -36,7 +38,7 @@ class FedSGD(ModelMethod):
     kinds = TRAINING
 
     def party(self, own: PartyGraph, parties: tuple[str, ...], seed: int) -> FedSGDParty:
-        return FedSGDParty(own, parties, self.options, seed)
+        return FedSGDParty(own, parties, self.options, key("dropout", seed))
 
     def train(self, federation: Federation, seed: int, watch: Watch) -> Trained:
         o = self.options
@@ -46,7 +48,7 @@ class FedSGD(ModelMethod):
             labelled = sum(a.labelled for a in parties.values())
             if o.class_weight == "balanced":
                 balance(federation, first.classes)
-            theta = Flat(o.module(first.features, first.classes, seed)).vector
+            theta = Flat(o.module(first.features, first.classes, start_of(seed))).vector
             optimiser = Optimiser(o.optimizer, (theta, o.lr, o.weight_decay))
             expected = Limits(sizes={"parameters": len(theta), "classes": first.classes})
             for t in range(o.rounds):

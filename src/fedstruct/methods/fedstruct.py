@@ -6,7 +6,7 @@ Reference: Aliakbari, Östman and Graell i Amat, "Decoupled Subgraph Federated L
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -24,8 +24,8 @@ from fedstruct.graph.graph import TRAIN
 from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.methods.embedding import Embedding
 from fedstruct.methods.evaluation import Counts, counted
-from fedstruct.methods.exchange import EXCHANGE, StructureOptions, acquire
-from fedstruct.methods.feature_model import Computation, DGCNOptions
+from fedstruct.methods.exchange import EXCHANGE, Sizes, StructureOptions, acquire
+from fedstruct.methods.feature_model import Computation, DGCNOptions, start_of
 from fedstruct.methods.method import Method, Trained
 from fedstruct.methods.opening import BALANCING, announced, balance
 from fedstruct.methods.optimiser import Optimiser, must_be_finite
@@ -68,11 +68,11 @@ class FedStructOptions(StructureOptions, DGCNOptions):
         """S is trained."""
         return self.features.startswith("hop2vec")
 
-    def modules(self, features: int, classes: int, seed: int) -> nn.ModuleList:
-        """f, and g where there is a model over S, as they are at the start."""
-        modules = nn.ModuleList([self.module(features, classes, seed)])
+    def modules(self, features: int, classes: int, seed: int = 0) -> nn.ModuleList:
+        """f, and g where there is a model over S, as they are at the start of a run with this seed."""
+        modules = nn.ModuleList([self.module(features, classes, start_of(seed))])
         if self.features != "hop2vec":
-            generator = torch.Generator().manual_seed(key("initialise structure", seed) >> 1)
+            generator = torch.Generator().manual_seed(start_of(seed, "structure model"))
             modules.append(MLP(self.structure_dim, self.structure_hidden, classes, generator, self.precision))
         return modules
 
@@ -80,7 +80,7 @@ class FedStructOptions(StructureOptions, DGCNOptions):
         """S at the start: zero for hop2vec, N(0, 0.05²) under an MLP; without columns where it is not trained."""
         if self.features != "hop2vec-mlp":
             return torch.zeros(nodes, classes if self.learned else 0, dtype=self.precision)
-        generator = torch.Generator().manual_seed(key("initialise embedding", seed) >> 1)
+        generator = torch.Generator().manual_seed(start_of(seed, "embedding"))
         return (0.05 * torch.randn(nodes, self.structure_dim, generator=generator)).to(self.precision)
 
 
@@ -152,7 +152,7 @@ class Evaluate(Message):
     reply = Counts
     unit = "structure"
     theta: np.ndarray = array("f", "parameters")
-    structure: np.ndarray = array("f", "reach", "width", by_row=True)
+    structure: np.ndarray = array("f", "touched", "width", by_row=True)
 
 
 class FedStruct(Method):
@@ -174,7 +174,7 @@ class FedStruct(Method):
         return kinds | (BALANCING if self.options.class_weight == "balanced" else frozenset())
 
     def party(self, own: PartyGraph, parties: tuple[str, ...], seed: int) -> FedStructParty:
-        return FedStructParty(own, parties, self.options, seed)
+        return FedStructParty(own, parties, self.options, key("dropout", seed))
 
     def train(self, federation: Federation, seed: int, watch: Watch) -> Trained:
         o = self.options
@@ -223,31 +223,47 @@ class FedStruct(Method):
 class FedStructParty(StructureFeatureParty):
     """One owner's side of FedStruct."""
 
-    def __init__(self, own: PartyGraph, parties: tuple[str, ...], options: FedStructOptions, seed: int) -> None:
+    def __init__(self, own: PartyGraph, parties: tuple[str, ...], options: FedStructOptions, draws: int) -> None:
         super().__init__(own, parties, options)
         self.options = options
-        self.seed = seed
+        self.draws = draws
         self.return_steps = options.return_steps if options.features == "fedstar" else 0
         self._sums: FedStructSums | None = None
+        self._shape: dict[str, int] | None = None
+        """What a model, and the rows of S that this party reaches, must look like."""
 
-    @answers(Reach)
+    def limits(self) -> Limits:
+        known = super().limits()
+        if self._shape is None:
+            return known
+        return replace(known, sizes={**known.sizes, **self._shape})
+
+    @answers(Reach, after=Sizes)
     def reached(self, question: Reach) -> Columns:
         # From here on Ā is only multiplied with weights: in their precision it takes half the memory.
         self.reach = self.reach.astype(np.dtype(self.options.dtype))
         self.training_reach = self.reach[self.own.known(TRAIN)]
-        return Columns(columns_of(self.training_reach).astype(np.int32))
+        columns, touched = columns_of(self.training_reach), columns_of(self.reach)
+        o, own = self.options, self.own
+        self._shape = {
+            "parameters": sum(p.numel() for p in o.modules(own.features.shape[1], own.classes).parameters()),
+            "width": o.embedding(0, own.classes, 0).shape[1],
+            "reach": len(columns),
+            "touched": len(touched),
+        }
+        return Columns(columns.astype(np.int32))
 
-    @answers(ReachAll)
+    @answers(ReachAll, after=Reach)
     def all_reached(self, question: ReachAll) -> AllColumns:
         return AllColumns(columns_of(self.reach).astype(np.int32))
 
-    @answers(Weights)
+    @answers(Weights, after=Reach)
     def gradient(self, question: Weights) -> Gradient:
         if self._sums is None:
             self._sums = self.stack([self])
         return self._sums.gradient(question)
 
-    @answers(Evaluate)
+    @answers(Evaluate, after=Reach)
     def evaluate(self, question: Evaluate) -> Counts:
         return self.stack([self]).evaluate(question)
 
@@ -265,10 +281,10 @@ class FedStructSums:
 
     def __init__(self, parties: Sequence[FedStructParty]) -> None:
         self.parties = parties
-        self.options, self.seed = parties[0].options, parties[0].seed
+        self.options, self.draws = parties[0].options, parties[0].draws
         self.view = View.of([p.own for p in parties])
         self.dtype = self.options.precision
-        self.model = Flat(self.options.modules(self.view.features.shape[1], self.view.classes, self.seed))
+        self.model = Flat(self.options.modules(self.view.features.shape[1], self.view.classes))
         weights = parties[0].class_weights
         self.class_weights = None if weights is None else torch.from_numpy(weights).to(self.dtype)
         self._training: tuple[Computation, StructurePart, Tensor] | None = None
@@ -290,7 +306,7 @@ class FedStructSums:
         structure = self._tensor(question.structure).requires_grad_()
         self.model.load(self._tensor(question.theta))
         self.model.clear()
-        logits = self._logits(h, z, structure, self.options.dropout, (self.seed, question.round))
+        logits = self._logits(h, z, structure, self.options.dropout, (self.draws, question.round))
         loss = torch.nn.functional.cross_entropy(logits, labels, self.class_weights, reduction="sum")
         loss.backward()  # type: ignore[no-untyped-call]
         slope = torch.zeros_like(structure) if structure.grad is None else structure.grad

@@ -15,11 +15,13 @@ from fedstruct.federation.watch import Watch
 from fedstruct.graph.graph import TRAIN
 from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.methods.evaluation import Counts
+from fedstruct.methods.feature_model import start_of
 from fedstruct.methods.method import Trained
 from fedstruct.methods.opening import OPENING, announced, rarity
 from fedstruct.methods.optimiser import Optimiser
 from fedstruct.methods.training import ModelParty
 from fedstruct.methods.variants import ModelMethod
+from fedstruct.seeds import key
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ class Local(ModelMethod):
     kinds = OPENING | {TrainAlone, EvaluateAlone, Counts}
 
     def party(self, own: PartyGraph, parties: tuple[str, ...], seed: int) -> LocalParty:
-        return LocalParty(own, parties, self.options, seed)
+        return LocalParty(own, parties, self.options, key("dropout", seed), start_of(seed))
 
     def train(self, federation: Federation, seed: int, watch: Watch) -> Trained:
         with watch.phase("training"):

@@ -19,9 +19,13 @@ MOST_NODES = 2**31 - 1
 """Nodes of a federation: their numbers travel in 32 bits."""
 
 
+MOST_CLASSES = 4096
+"""Classes of a federation: evaluation counts classes × classes."""
+
+
 @dataclass(frozen=True, eq=False)
 class Announcement(Message):
-    sources = Source.COUNTS
+    sources = Source.COUNTS | Source.LABELS
     tells = "how many nodes, training nodes, features and classes a party has"
     nodes: int
     labelled: int
@@ -82,6 +86,8 @@ def announced(federation: Federation) -> dict[str, Announcement]:
         if len(set(said.values())) > 1:
             listed = ", ".join(f"{name} {number}" for name, number in said.items())
             raise FedstructError(f"the parties disagree on the number of {what}: {listed}")
+    if max(a.classes for a in parties.values()) > MOST_CLASSES:
+        raise FedstructError(f"there are more than {MOST_CLASSES:,} classes; confusion is counted in classes × classes")
     if sum(a.labelled for a in parties.values()) == 0:
         raise FedstructError("nobody has a labelled node to train on; give at least one party's split training nodes")
     return dict(parties)

@@ -16,7 +16,7 @@ from fedstruct.errors import RefusedMessage
 from fedstruct.federation.federation import Federation
 from fedstruct.federation.message import Done, Message, Source, array
 from fedstruct.federation.party import answers
-from fedstruct.methods.exchange import Collect, ExchangeParty
+from fedstruct.methods.exchange import Collect, ExchangeParty, Multiply, Sizes
 from fedstruct.structure.kernels import columns_of, compressed
 
 
@@ -98,7 +98,7 @@ class StructureFeatureParty(ExchangeParty):
     return_steps: int = 0
     """How many return probabilities; 0 for degrees alone."""
 
-    @answers(Collect)
+    @answers(Collect, after=Multiply)
     def collect(self, question: Collect) -> Done:
         if question.hop == 2:
             self._diagonals = [self._diagonal()]
@@ -119,7 +119,7 @@ class StructureFeatureParty(ExchangeParty):
         found = self._diagonals if self.return_steps > 1 else [self._diagonal()]
         return degrees, np.stack(found[: self.return_steps], axis=1)
 
-    @answers(AskForRows)
+    @answers(AskForRows, after=Sizes)
     def ask_for_rows(self, question: AskForRows) -> Done:
         self.wanted = columns_of(self.reach)
         for j, peer in enumerate(self.parties):
@@ -128,14 +128,14 @@ class StructureFeatureParty(ExchangeParty):
                 self.post(peer, Wanted((nodes - self.starts[j]).astype(np.int32)))
         return Done()
 
-    @answers(SendRows)
+    @answers(SendRows, after=AskForRows)
     def send_rows(self, question: SendRows) -> Done:
         degrees, returns = self.own_rows()
         for peer, wanted in self.inbox(Wanted):
             self.post(peer, StructureRows(degrees[wanted.nodes_of], returns[wanted.nodes_of]))
         return Done()
 
-    @answers(TakeRows)
+    @answers(TakeRows, after=SendRows)
     def take_rows(self, question: TakeRows) -> Done:
         own = self.own_rows()
         size = int(self.starts[-1])

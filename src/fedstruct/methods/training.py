@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
 
+from fedstruct.federation.codec import Limits
 from fedstruct.federation.message import EVERYTHING, Done, Message, array
 from fedstruct.federation.party import answers
 from fedstruct.graph.graph import TRAIN
@@ -62,9 +64,9 @@ class ModelSums:
 
     def __init__(self, parties: Sequence[ModelParty]) -> None:
         first = parties[0]
-        self.options, self.seed = first.options, first.seed
+        self.options, self.draws = first.options, first.draws
         self.view = View.of([p.own for p in parties])
-        self.model = Flat(self.options.module(self.view.features.shape[1], self.view.classes, self.seed))
+        self.model = Flat(self.options.module(self.view.features.shape[1], self.view.classes, first.start))
         weights = first.class_weights
         self.class_weights = None if weights is None else torch.from_numpy(weights).to(self.options.precision)
         self._training: tuple[Computation, torch.Tensor] | None = None
@@ -87,7 +89,7 @@ class ModelSums:
             self._training = self.options.on(self.view, nodes), torch.from_numpy(self.view.labels[nodes])
         computation, labels = self._training
         self.model.clear()
-        logits = computation.logits(self.model.module, self.options.dropout, (self.seed, round))
+        logits = computation.logits(self.model.module, self.options.dropout, (self.draws, round))
         loss = torch.nn.functional.cross_entropy(logits, labels, self.class_weights, reduction="sum")
         must_be_finite(loss.item(), round)
         loss.backward()  # type: ignore[no-untyped-call]
@@ -109,11 +111,25 @@ class ModelSums:
 class ModelParty(OpeningParty):
     """A party that computes gradients of a model on its own part of the graph."""
 
-    def __init__(self, own: PartyGraph, parties: tuple[str, ...], options: ModelOptions, seed: int) -> None:
+    def __init__(
+        self, own: PartyGraph, parties: tuple[str, ...], options: ModelOptions, draws: int, start: int = 0
+    ) -> None:
         super().__init__(own, parties)
         self.options = options
-        self.seed = seed
+        self.draws = draws
+        """Names this run's dropout; the run's own seed would tell a party how everybody's nodes were drawn."""
+        self.start = start
+        """Where a model is not sent but begun here: names its start."""
         self._sums: ModelSums | None = None
+
+    def limits(self) -> Limits:
+        known = super().limits()
+        return replace(known, sizes={**known.sizes, "parameters": self._parameters})
+
+    @cached_property
+    def _parameters(self) -> int:
+        model = self.options.module(self.own.features.shape[1], self.own.classes)
+        return sum(p.numel() for p in model.parameters())
 
     @property
     def sums(self) -> ModelSums:

@@ -2,10 +2,38 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from scipy.sparse import csr_array
 
-from fedstruct.structure.kernels import compressed, entry_rows
+from fedstruct.structure.kernels import compressed, entry_rows, stacked
+
+
+def pruned_product(
+    left: csr_array,
+    right: csr_array,
+    row_block: np.ndarray,
+    column_block: np.ndarray,
+    budget: np.ndarray,
+    at_once: int = 1 << 24,
+) -> csr_array:
+    """`prune_blocks(left @ right)`, some rows at a time, so that a hub does not fill the memory.
+
+    A block's largest entries are among the largest of each piece of it; so pieces are pruned first, then the whole. No
+    more than `at_once` entries are multiplied out at a time, if a single row does not hold more.
+    """
+    work = np.concatenate([[0], np.cumsum(left.astype(bool).astype(np.int64) @ np.diff(right.indptr))])
+    cuts = [0]
+    while cuts[-1] < left.shape[0]:
+        last = int(np.searchsorted(work, work[cuts[-1]] + at_once, side="right")) - 1
+        cuts.append(max(last, cuts[-1] + 1))
+    pieces = [
+        prune_blocks((left[a:b] @ right).tocsr(), row_block[a:b], column_block, budget) for a, b in pairwise(cuts)
+    ]
+    if len(pieces) == 1:
+        return pieces[0]
+    return prune_blocks(stacked(pieces), row_block, column_block, budget)
 
 
 def prune_blocks(matrix: csr_array, row_block: np.ndarray, column_block: np.ndarray, budget: np.ndarray) -> csr_array:
