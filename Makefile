@@ -27,6 +27,7 @@ bench: $(DEV_READY)
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/cost.py
 	$(BIN)/python benchmarks/exposure.py
+	$(BIN)/python benchmarks/choices.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
