@@ -48,5 +48,5 @@ class Optimiser:
                 adam(
                     [parameters], [gradients[g]], [self.first[g]], [self.second[g]], [], [self.steps[g]],
                     amsgrad=False, beta1=0.9, beta2=0.999, eps=1e-8, lr=rate, weight_decay=decay, maximize=False,
-                    foreach=False,
+                    fused=True,
                 )  # fmt: skip

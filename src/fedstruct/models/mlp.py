@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from math import sqrt
+from typing import Any
 
 import numpy as np
 import torch
@@ -41,9 +42,32 @@ class StandardRows:
 
     def times(self, weight: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
         """LayerNorm and the product after it as one step: W(γ ⊙ x̂ + β) = x̂ (γ ⊙ W) + Wβ."""
-        scaled = gamma[:, None] * weight
-        out = self.scaled @ scaled + beta @ weight
-        return out if self.shift is None else out - self.shift * scaled.sum(0)
+        product: Tensor = _NormalisedProduct.apply(weight, gamma, beta, self)  # type: ignore[no-untyped-call]
+        return product
+
+
+class _NormalisedProduct(torch.autograd.Function):
+    """The product with its gradient written out: W is large where features are many, so each pass over it counts."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, gamma: Tensor, beta: Tensor, x: StandardRows) -> Tensor:
+        ctx.save_for_backward(weight, gamma, beta)
+        ctx.x = x
+        shifted, constant = torch.stack([gamma, beta]) @ weight
+        out = x.scaled @ (gamma[:, None] * weight)
+        out += constant
+        return out if x.shift is None else out.addcmul_(x.shift, shifted, value=-1)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        weight, gamma, beta = ctx.saved_tensors
+        x, slope = ctx.x, gradients[0]
+        slopes = slope.sum(0)
+        inner = x.scaled.T @ slope
+        if x.shift is not None:
+            inner -= (x.shift * slope).sum(0)
+        of_gamma = torch.linalg.vecdot(inner, weight)
+        return inner.mul_(gamma[:, None]).addr_(beta, slopes), of_gamma, weight @ slopes, None
 
 
 class NormalisedLinear(nn.Module):

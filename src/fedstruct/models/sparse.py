@@ -27,7 +27,7 @@ class SparseMatrix:
         self.forward = _tensor(matrix, dtype)
 
     @cached_property
-    def backward(self) -> Tensor:
+    def T(self) -> Tensor:  # noqa: N802
         return _tensor(self._matrix.T.tocsr(), self._dtype)
 
     def __matmul__(self, dense: Tensor) -> Tensor:
@@ -43,7 +43,7 @@ class _Product(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return ctx.matrix.backward @ gradients[0], None
+        return ctx.matrix.T @ gradients[0], None
 
 
 def _tensor(matrix: csr_array, dtype: torch.dtype) -> Tensor:
