@@ -1,4 +1,4 @@
-"""GraphSAGE with mean aggregation: LayerNorm on the features, a convolution per hidden layer, a linear head.
+"""GraphSAGE with mean aggregation: LayerNorm on the features, convolutions with ReLU between them, a linear head.
 
 Reference: Hamilton, Ying and Leskovec, "Inductive Representation Learning on Large Graphs", NeurIPS 2017.
 """
@@ -40,7 +40,11 @@ class SAGELayer(SAGEConv):  # type: ignore[misc]
 
 
 class GraphSAGE(nn.Module):
-    """One convolution per hidden size, and a linear head."""
+    """One convolution per hidden size, and a linear head.
+
+    No ReLU stands between the last convolution and the head: with one, averages of models that were trained apart
+    are much worse than the models.
+    """
 
     def __init__(self, inputs: int, hidden: tuple[int, ...], classes: int) -> None:
         super().__init__()
@@ -72,20 +76,20 @@ class Neighbourhoods:
             rows = mean[wanted]
             used = np.union1d(wanted, columns_of(rows))
             own = torch.from_numpy(np.searchsorted(used, wanted))
-            self._steps.insert(0, (SparseMatrix(onto_columns(rows, used), dtype), own, keys[wanted]))
+            self._steps.insert(0, (SparseMatrix(onto_columns(rows, used), dtype), own, keys[used]))
             wanted = used
         self._features = StandardRows(features[wanted], dtype)
 
     def logits(self, module: GraphSAGE, rate: float = 0.0, when: tuple[int | str, ...] = ()) -> Tensor:
-        """With a rate, under dropout after each hidden layer; `when` names the draws."""
+        """With a rate, under dropout between the convolutions; `when` names the draws."""
         values = torch.empty(0)
         for depth, (layer, (mean, own, keys)) in enumerate(zip(module.layers, self._steps, strict=True)):
             if depth == 0:
                 values = layer.of_features(self._features, module.gamma, module.beta, mean, own)  # type: ignore[operator]
-            else:
-                values = layer.of(values, mean, own)  # type: ignore[operator]
+                continue
             values = torch.relu(values)
             if rate:
                 values = values * keep_mask(keys, values.shape[1], rate, *when, depth) / (1 - rate)
+            values = layer.of(values, mean, own)  # type: ignore[operator]
         logits: Tensor = module.head(values)
         return logits

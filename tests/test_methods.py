@@ -1,0 +1,101 @@
+"""What defines each method: bounds that coincide where they must, averages and gradients that are each other's case."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array
+from torch_geometric.nn import SAGEConv
+
+from fedstruct import generate, partition, run, split
+from fedstruct.graph.graph import Graph
+from fedstruct.methods import METHODS, Central, FedAvg, FedSGD, Local
+from fedstruct.methods.feature_model import MODELS, GNNOptions, start_of
+from fedstruct.models.graphsage import Neighbourhoods
+
+SMALL = {"rounds": 4, "dropout": 0.0, "dtype": "float64"}
+
+
+@pytest.fixture(scope="module")
+def toy() -> Graph:
+    return split(generate.planted(nodes=60, classes=3, features=8, seed=3), seed=0, train=0.3, validation=0.2)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_method_on_one_toy_federation_on_either_stepping(toy: Graph, name: str) -> None:
+    parts = partition.random(toy, parties=3, seed=1)
+    more = {"layers_structure": 3, "return_steps": 4, "structure_dim": 16} if name.startswith("fedstruct") else {}
+    make = METHODS[name]
+    known = type(make().options).model_fields
+    options = {k: v for k, v in {"rounds": 4, "dtype": "float64", "feature_hidden": 8, **more}.items() if k in known}
+    together, apart = (run(make(**options), parts, seed=2, separate=separate) for separate in (False, True))
+    np.testing.assert_array_equal(together.trained.confusion, apart.trained.confusion)
+    assert together.trained.confusion.sum() == 60
+    for what, values in together.trained.parameters.items():
+        np.testing.assert_allclose(values, apart.trained.parameters[what], rtol=0, atol=1e-9)
+    columns = ["step", "sender", "receiver", "kind", "rows", "bytes", "entry"]
+    rows = [r.ledger.frame().select(columns).sort(columns).rows() for r in (together, apart)]
+    assert rows[0] == rows[1]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_one_party_alone_is_central_and_local_and_fedsgd(toy: Graph, model: str) -> None:
+    alone = partition.random(toy, parties=1, seed=0)
+    central, fedsgd, local = (run(m(model, **SMALL), alone, seed=0).trained for m in (Central, FedSGD, Local))
+    np.testing.assert_array_equal(central.parameters["theta"], fedsgd.parameters["theta"])
+    np.testing.assert_array_equal(central.confusion, fedsgd.confusion)
+    np.testing.assert_array_equal(central.confusion, local.confusion)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_one_full_batch_sgd_step_of_fedavg_is_a_step_of_fedsgd(toy: Graph, model: str) -> None:
+    # The average of w - λ g_i / n_i with weights n_i is w - λ Σ g_i / n: the step of FedSGD.
+    parts = partition.random(toy, parties=3, seed=1)
+    options = {**SMALL, "optimizer": "sgd", "lr": 0.1, "weight_decay": 0.01}
+    average = run(FedAvg(model, **options), parts, seed=0).trained.parameters["theta"]
+    gradient = run(FedSGD(model, **options), parts, seed=0).trained.parameters["theta"]
+    np.testing.assert_allclose(average, gradient, rtol=0, atol=1e-12)
+
+
+def test_more_local_epochs_make_fedavg_another_method(toy: Graph) -> None:
+    parts = partition.random(toy, parties=3, seed=1)
+    once, twice = (run(FedAvg("mlp", **SMALL, local_epochs=n), parts).trained.parameters["theta"] for n in (1, 2))
+    assert np.abs(once - twice).max() > 1e-4
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_without_border_edges_fedsgd_descends_the_central_gradient(toy: Graph, model: str) -> None:
+    owner = np.arange(60) % 3
+    a = toy.adjacency.tocoo()
+    u, v = a.coords
+    inside = owner[u] == owner[v]
+    graph = Graph.from_edges(
+        np.stack([u[inside], v[inside]]), features=toy.features, labels=toy.labels, classes=3, split=toy.split
+    )
+    parts = partition.by_vector(graph, owner)
+    assert all(len(p.outgoing) == 0 for p in parts.parties)
+    options = {**SMALL, "rounds": 1, "optimizer": "sgd", "lr": 1.0, "weight_decay": 0.0}
+    stepped = [run(m(model, **options), parts, seed=0).trained.parameters["theta"] for m in (Central, FedSGD)]
+    np.testing.assert_allclose(stepped[0], stepped[1], rtol=0, atol=1e-12)
+
+
+def test_graphsage_is_torch_geometrics_layers_one_after_the_other(toy: Graph) -> None:
+    options = GNNOptions(sage_hidden=(7, 5, 4), dtype="float64")
+    module = options.module(8, 3, start_of(0))
+    with torch.no_grad():
+        module.gamma.uniform_(0.5, 2, generator=torch.Generator().manual_seed(1))
+        module.beta.uniform_(-1, 1, generator=torch.Generator().manual_seed(2))
+    edge_index = torch.from_numpy(np.stack(toy.adjacency.tocoo().coords).astype(np.int64)).flip(0)
+    values = torch.nn.functional.layer_norm(
+        torch.from_numpy(toy.features).double(), (8,), module.gamma.double(), module.beta.double()
+    )
+    for depth, layer in enumerate(module.layers):
+        plain = SAGEConv(layer.in_channels, layer.out_channels, aggr="mean").double()
+        plain.load_state_dict(layer.state_dict())
+        values = plain(torch.relu(values) if depth else values, edge_index)
+    expected = module.head(values)
+    for features in (toy.features, csr_array(toy.features)):
+        for nodes in (np.arange(60), np.array([3, 17, 40])):
+            found = Neighbourhoods(toy.adjacency, features, nodes, 3, np.zeros(60, np.uint32), torch.float64)
+            torch.testing.assert_close(found.logits(module), expected[nodes], rtol=0, atol=1e-10)
