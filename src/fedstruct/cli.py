@@ -52,8 +52,10 @@ def main() -> None:
 @app.command(epilog="Example: [bold]fedstruct demo[/bold]")
 def demo(as_json: Json = False) -> None:
     """Make a graph, give it to three parties, train, and say what each learned of the others."""
+    from fedstruct.experiments.bench import Bench
     from fedstruct.experiments.config import Experiment
-    from fedstruct.experiments.experiment import Runs, prepare_process
+    from fedstruct.experiments.experiment import Runs
+    from fedstruct.experiments.process import prepare_process
     from fedstruct.experiments.show import result_table, say, watching
     from fedstruct.experiments.words import grouped, say_learned, traffic_table
     from fedstruct.graph.generate import planted
@@ -61,7 +63,7 @@ def demo(as_json: Json = False) -> None:
     prepare_process()
     graph = planted()
     experiment = Experiment(dataset="planted", parties=3, seeds=3)
-    runs = Runs(experiment, graph)
+    runs = Runs(experiment, Bench({"planted": graph}))
     if not as_json:
         say(
             f"A made-up graph of {graph.nodes:,} nodes and {graph.edges:,} edges in {graph.classes} communities, "
@@ -72,7 +74,7 @@ def demo(as_json: Json = False) -> None:
         for result in runs.all(watch=watch):
             results.append(result)
             watch.finished(result.test_accuracy)
-    summary = runs.summary(results)
+    summary = runs.summary([r.as_json() for r in results])
     if as_json:
         _print_json(summary)
         return
@@ -135,8 +137,9 @@ def run(
 def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -> None:
     from rich.markup import escape
 
-    from fedstruct.experiments.experiment import Runs, folder_name, prepare_process
+    from fedstruct.experiments.experiment import Runs, folder_name
     from fedstruct.experiments.folder import RunFolder
+    from fedstruct.experiments.process import prepare_process
     from fedstruct.experiments.show import result_table, say, watching
     from fedstruct.experiments.words import exposure_words
 
@@ -148,7 +151,7 @@ def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -
     try:
         with watching(experiment.seeds) as watch:
             for result in runs.all(jobs, watch):
-                results.append(result)
+                results.append(result.as_json())
                 summary = runs.summary(results)
                 folder.save(result, summary)
                 watch.finished(result.test_accuracy)

@@ -66,6 +66,10 @@ class Experiment(BaseModel):
             "partition", how, ["random", "attribute:NAME"], "; or give a file of owners (.npy, .txt), one per node"
         )
 
+    def cut_key(self, seed: int) -> tuple[Any, ...]:
+        """What `cut` depends on, beside the split of the graph."""
+        return self.dataset, self.partition, self.parties, seed
+
     def _as_many(self, parts: Partition) -> Partition:
         if self.parties not in (None, len(parts)):
             raise FedstructError(f"{self.partition} names {len(parts)} owners, not {self.parties}; leave out --parties")

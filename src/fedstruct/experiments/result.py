@@ -32,15 +32,18 @@ class RunResult:
     exchange: dict[str, float] | None
     """Entries that the structure exchange sent, the most that it may send, and the paper's count."""
     exposure: dict[str, Any] | None
+    reused: bool | None
+    """Whether the structure exchange came from memory; None where there was no memory. The seconds are those that it
+    took when it was computed, so that runs compare."""
     history: list[dict[str, float]] = field(repr=False)
     ledger: Ledger = field(repr=False)
     trained: Trained = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """The run as JSON; AUPRC only where there are two classes."""
-        left_out = {"history", "ledger", "trained", "protocol"} | (
-            set() if self.trained.scores.shape[-1] else {"auprc"}
-        )
+        """The run as JSON; AUPRC only where there are two classes, and whether it reused an exchange if it could."""
+        left_out = {"history", "ledger", "trained", "protocol"}
+        left_out |= set() if self.trained.scores.shape[-1] else {"auprc"}
+        left_out |= {"reused"} if self.reused is None else set()
         return {k: v for k, v in self.__dict__.items() if k not in left_out}
 
 
