@@ -103,6 +103,7 @@ class Batch:
                         pipe.send(todo.popleft())
                     else:
                         busy.remove(pipe)
+                        pipe.close()
         except (EOFError, ConnectionError):
             raise FedstructError(
                 "a worker process died, perhaps for lack of memory; the runs before it are saved; try fewer --jobs"

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fedstruct.errors import FedstructError
 from fedstruct.experiments.config import Experiment
 from fedstruct.experiments.memory import Memory
 from fedstruct.experiments.protocol import GIVEN, ICLR2025, prepared, split
@@ -43,8 +44,11 @@ class Bench:
     def parts(self, experiment: Experiment, seed: int) -> Partition:
         """The graph's owners with one seed."""
         graph = self.graph(experiment)
+        shares = experiment.train, experiment.validation
         if graph.split is None:
-            graph = split(graph, seed, experiment.train, experiment.validation)
+            graph = split(graph, seed, *shares)
+        elif shares != (0.1, 0.1):
+            raise FedstructError(f"{experiment.dataset} comes with a split of its own; leave out --train and --val")
         if self.blind:
             graph = replace(graph, labels=np.where(graph.split == TEST, UNKNOWN, graph.labels))
         how = experiment.cut_key(seed)
@@ -67,6 +71,7 @@ class Bench:
             seed,
             separate=experiment.separate,
             protocol=self.protocol(experiment),
+            recall_at=experiment.recall_at,
             memory=memory,
             watch=watch,
         )

@@ -40,7 +40,8 @@ class Runs:
         """The experiment as JSON, from its runs as JSON."""
         e = self.experiment
         runs = sorted(runs, key=lambda run: run["seed"])
-        measures = ["test_accuracy", "macro_f1"] + (["auprc"] if self.graph.classes == 2 else [])
+        two = self.graph.classes == 2
+        measures = ["test_accuracy", "macro_f1", *(["auprc", "recall"] if two else [])]
         return {
             "dataset": e.dataset,
             "method": e.method,
@@ -49,6 +50,7 @@ class Runs:
             "parties": self.parties,
             "partition": e.partition,
             **{name: {"mean": mean([r[name] for r in runs]), "std": std([r[name] for r in runs])} for name in measures},
+            **({"recall_at": e.recall_at} if two else {}),
             "options": self.method.options.model_dump(),
             "runs": runs,
             "peak_rss_mb": peak_rss_mb(),

@@ -57,6 +57,7 @@ def run(
     *,
     separate: bool = False,
     protocol: str | None = None,
+    recall_at: int = 100,
     memory: Memory | None = None,
     watch: Watch | None = None,
 ) -> RunResult:
@@ -64,7 +65,8 @@ def run(
 
     Where the graph has no split, each party draws its own: a tenth of its nodes for training, a tenth for validation.
     With `separate`, parties step one by one and every message is encoded and sealed, as on a network; without it, a
-    `memory` that is handed from run to run spares them the structure exchanges that are in it.
+    `memory` that is handed from run to run spares them the structure exchanges that are in it. With two classes, recall
+    is counted among the `recall_at` test nodes that look most like class 1.
 
     >>> from fedstruct.graph import generate, partition
     >>> from fedstruct.methods import FedStruct
@@ -102,6 +104,7 @@ def run(
         validation_accuracy=metrics.accuracy(trained.confusion[VALIDATION]),
         macro_f1=metrics.macro_f1(trained.confusion[TEST]),
         auprc=metrics.auprc(trained.scores[TEST]) if trained.scores.shape[-1] else None,
+        recall=metrics.recall_at(trained.scores[TEST], recall_at) if trained.scores.shape[-1] else None,
         seconds=clock.seconds,
         cpu_seconds=clock.cpu_seconds,
         bytes={phase: ledger.sent(steps).bytes for phase, steps in clock.steps.items()},
