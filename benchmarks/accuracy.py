@@ -8,7 +8,8 @@ from __future__ import annotations
 import argparse
 
 from fedstruct.experiments.config import Experiment
-from fedstruct.experiments.experiment import Runs, prepare_process
+from fedstruct.experiments.experiment import Runs
+from fedstruct.experiments.process import prepare_process
 from fedstruct.graph import datasets
 
 PUBLISHED = {
@@ -35,7 +36,7 @@ def main() -> None:
             continue
         runs = Runs(Experiment(dataset=name, parties=asked.parties, seeds=asked.seeds))
         results = list(runs.all())
-        summary = runs.summary(results)
+        summary = runs.summary([r.as_json() for r in results])
         accuracy = summary["test_accuracy"]
         validation = sum(r.validation_accuracy or 0 for r in results) / len(results)
         seconds = sum(sum(r.seconds.values()) for r in results) / len(results)

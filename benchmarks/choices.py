@@ -21,7 +21,8 @@ from fedstruct.models.sparse import SparseMatrix
 EXCHANGE = """
 from statistics import median
 from fedstruct.experiments.config import Experiment
-from fedstruct.experiments.experiment import Runs, prepare_process
+from fedstruct.experiments.experiment import Runs
+from fedstruct.experiments.process import prepare_process
 import torch
 torch.set_num_threads(1)
 {prepare}

@@ -14,7 +14,8 @@ import time
 from statistics import median
 
 from fedstruct.experiments.config import Experiment
-from fedstruct.experiments.experiment import Runs, peak_rss_mb, prepare_process
+from fedstruct.experiments.experiment import Runs
+from fedstruct.experiments.process import peak_rss_mb, prepare_process
 from fedstruct.graph import datasets
 
 PARTIES = (5, 10, 50)

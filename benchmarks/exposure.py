@@ -10,7 +10,8 @@ from __future__ import annotations
 import argparse
 
 from fedstruct.experiments.config import Experiment
-from fedstruct.experiments.experiment import Runs, prepare_process
+from fedstruct.experiments.experiment import Runs
+from fedstruct.experiments.process import prepare_process
 from fedstruct.graph import datasets
 
 

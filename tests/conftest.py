@@ -30,3 +30,14 @@ def dataset():
         return fs.datasets.load(name)
 
     return load
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Every command is typed in an empty folder, with no graphs but those that a test makes."""
+    (tmp_path / "graphs").mkdir()
+    (tmp_path / "here").mkdir()
+    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "graphs"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path / "here"

@@ -1,70 +1,19 @@
 """The command line: one sentence for a mistake, one JSON object for a program, and a run folder that says it all."""
 
-import io
-import json
 import subprocess
 import sys
 import tomllib
 from collections import namedtuple
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
 import polars
 import pytest
 
-from fedstruct import cli
+from command import assert_one_sentence, started, strictly, typed, words
 from fedstruct.graph import npz
 from fedstruct.graph.datasets import DATA_VARIABLE, DATASETS
 from fedstruct.graph.generate import planted
-
-Said = namedtuple("Said", "code out err")
-
-
-def typed(*arguments):
-    """What a command says, run in this process."""
-    out, err = io.StringIO(), io.StringIO()
-    with (
-        patch.object(sys, "argv", ["fedstruct", *map(str, arguments)]),
-        redirect_stdout(out),
-        redirect_stderr(err),
-        pytest.raises(SystemExit) as stopped,
-    ):
-        cli.main()
-    return Said(stopped.value.code or 0, out.getvalue(), err.getvalue())
-
-
-def started(*arguments, **how):
-    """What a command says, run in a process of its own, its output piped."""
-    command = [sys.executable, "-m", "fedstruct", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False, **how)
-    return Said(done.returncode, done.stdout, done.stderr)
-
-
-def strictly(text):
-    """JSON as the standard has it: one value, and neither NaN nor infinity."""
-
-    def refuse(constant):
-        raise ValueError(f"{constant} is not JSON")
-
-    return json.loads(text, parse_constant=refuse)
-
-
-def words(text):
-    """Text without its line breaks, wherever the terminal's width puts them."""
-    return " ".join(text.split())
-
-
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    """Every command is typed in an empty folder, with no graphs but those that a test makes."""
-    (tmp_path / "graphs").mkdir()
-    (tmp_path / "here").mkdir()
-    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "graphs"))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path / "here")
-    return tmp_path / "here"
 
 
 @pytest.fixture(scope="module")
@@ -74,6 +23,8 @@ def graph(tmp_path_factory):
     npz.write(planted(nodes=120), path)
     return path
 
+
+pytestmark = pytest.mark.usefixtures("here")
 
 QUICK = ("--parties", "3", "--seeds", "2", "--set", "rounds=4", "--set", "layers_structure=3")
 
@@ -238,16 +189,6 @@ MISTAKES = {
 }
 
 
-def assert_one_sentence(said, expected):
-    assert said.code == 2, said
-    assert said.out == ""
-    assert said.err.startswith("fedstruct: ")
-    assert said.err.count("\n") == 1
-    assert said.err.endswith("\n")
-    assert expected in said.err
-    assert "Traceback" not in said.err
-
-
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_answered_in_one_sentence(mistake, here, graph):
     make, expected = MISTAKES[mistake]
@@ -363,9 +304,9 @@ def test_two_classes_have_auprc(here):
     npz.write(planted(nodes=120, classes=2), here / "two.npz")
     said = typed("run", "two.npz", *QUICK, "--json")
     result = strictly(said.out)
-    assert set(result) == SUMMARY | BESIDE[0] | {"auprc"}
-    assert set(result["auprc"]) == {"mean", "std"}
-    assert all(set(run) == EACH | BESIDE[1] | {"auprc"} for run in result["runs"])
+    assert set(result) == SUMMARY | BESIDE[0] | {"auprc", "recall", "recall_at"}
+    assert set(result["auprc"]) == set(result["recall"]) == {"mean", "std"}
+    assert all(set(run) == EACH | BESIDE[1] | {"auprc", "recall"} for run in result["runs"])
     assert all(0 < run["auprc"] <= 1 for run in result["runs"])
 
 

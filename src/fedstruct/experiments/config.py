@@ -14,7 +14,7 @@ from fedstruct.experiments.presets import recipe
 from fedstruct.graph import datasets, partition
 from fedstruct.graph.graph import Graph
 from fedstruct.graph.partition import Partition
-from fedstruct.methods import METHODS, Method
+from fedstruct.methods import Method, made
 from fedstruct.methods.options import explained
 
 
@@ -31,6 +31,7 @@ class Experiment(BaseModel):
     preset: str = "ours"
     train: float = Field(default=0.1, gt=0, lt=1)
     validation: float = Field(default=0.1, ge=0, lt=1)
+    recall_at: int = Field(default=100, ge=1)
     separate: bool = False
     options: dict[str, Any] = Field(default_factory=dict)
 
@@ -46,9 +47,7 @@ class Experiment(BaseModel):
 
     def build_method(self) -> Method:
         """The method with the preset's options, those of the experiment over them."""
-        if self.method not in METHODS:
-            raise unknown("method", self.method, METHODS)
-        return METHODS[self.method](**{**recipe(self.preset, self.dataset), **self.options})
+        return made(self.method, **{**recipe(self.preset, self.dataset, self.method), **self.options})
 
     def load_graph(self) -> Graph:
         return datasets.load(self.dataset)
@@ -66,6 +65,10 @@ class Experiment(BaseModel):
             "partition", how, ["random", "attribute:NAME"], "; or give a file of owners (.npy, .txt), one per node"
         )
 
+    def cut_key(self, seed: int) -> tuple[Any, ...]:
+        """What `cut` depends on, beside the split of the graph."""
+        return self.dataset, self.partition, self.parties, seed
+
     def _as_many(self, parts: Partition) -> Partition:
         if self.parties not in (None, len(parts)):
             raise FedstructError(f"{self.partition} names {len(parts)} owners, not {self.parties}; leave out --parties")
@@ -73,11 +76,23 @@ class Experiment(BaseModel):
 
     def to_toml(self) -> str:
         """The experiment as it was asked for; `read` gives the same runs again, and another preset other options."""
-        settings = self.model_dump(exclude={"options"}).items()
-        lines = [f"{key} = {_toml(value)}" for key, value in settings if value is not None]
-        lines += ["", "[options]"]
-        lines += [f"{key} = {_toml(value)}" for key, value in self.options.items() if value is not None]
-        return "\n".join(lines) + "\n"
+        return toml(self.model_dump())
+
+
+def toml(settings: dict[str, Any]) -> str:
+    """Settings as TOML, tables last; what is None is left out.
+
+    >>> print(toml({"dataset": "cora", "options": {"prune": 30}, "parties": None}), end="")
+    dataset = "cora"
+    <BLANKLINE>
+    [options]
+    prune = 30
+    """
+    tables = {key: value for key, value in settings.items() if isinstance(value, dict)}
+    lines = [f"{k} = {_toml(v)}" for k, v in settings.items() if k not in tables and v is not None]
+    for name, table in tables.items():
+        lines += ["", f"[{name}]", *(f"{k} = {_toml(v)}" for k, v in table.items() if v is not None)]
+    return "\n".join(lines) + "\n"
 
 
 def _toml(value: Any) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from fedstruct.federation.ledger import COLUMNS
 CONFIG, RESULT, HISTORY, LEDGER = "config.toml", "result.json", "history.jsonl", "ledger.parquet"
 
 
-class RunFolder:
-    """Claims an empty folder before anything runs; each finished run is written at once, so that none is lost."""
+class Folder:
+    """Claims an empty folder before anything runs, and holds the configuration and the results of what runs then."""
 
     def __init__(self, path: Path | None, name: str, config: str) -> None:
         self.path = path if path is not None else _fresh(Path("runs"), name)
@@ -25,36 +26,55 @@ class RunFolder:
                 raise FedstructError(f"{self.path} exists and is not an empty folder; give another --out")
             self.path.mkdir(parents=True, exist_ok=True)
             (self.path / CONFIG).write_text(config, encoding="utf-8")
-            self._ledgers: list[Any] = []
-            self._history = ""
         except OSError as error:
             raise FedstructError(
                 f"the run folder {self.path} cannot be written: {error.strerror or error}; give another --out"
             ) from None
 
-    def save(self, run: Any, summary: dict[str, Any]) -> None:
-        """Add one run; `summary` is the experiment so far."""
+    def save_result(self, result: dict[str, Any]) -> None:
+        """Write the results so far."""
+        with self._writing():
+            _replace(self.path / RESULT, lambda part: part.write_text(json.dumps(result, indent=2) + "\n"))
+
+    def discard(self) -> None:
+        """Give the folder back, if nothing was saved in it."""
+        if {entry.name for entry in self.path.iterdir()} <= {CONFIG}:
+            (self.path / CONFIG).unlink(missing_ok=True)
+            with suppress(OSError):
+                self.path.rmdir()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
         import polars
 
         try:
-            self._history += "".join(json.dumps({"seed": run.seed, **entry}) + "\n" for entry in run.history)
-            self._ledgers.append(run.ledger.frame())
-            _replace(self.path / HISTORY, lambda part: part.write_text(self._history))
-            _replace(self.path / LEDGER, lambda part: polars.concat(self._ledgers).write_parquet(part))
-            # Last, because it says which runs there are: what the others hold beyond it was not saved in full.
-            _replace(self.path / RESULT, lambda part: part.write_text(json.dumps(summary, indent=2) + "\n"))
+            yield
         except (OSError, polars.exceptions.PolarsError) as error:
             why = str(getattr(error, "strerror", None) or error).splitlines()[0]
             raise FedstructError(
                 f"writing to {self.path} failed: {why}; the runs that result.json lists are kept"
             ) from None
 
-    def discard(self) -> None:
-        """Give the folder back, if nothing was saved in it."""
-        if not self._ledgers:
-            (self.path / CONFIG).unlink(missing_ok=True)
-            with suppress(OSError):
-                self.path.rmdir()
+
+class RunFolder(Folder):
+    """The folder of one experiment; each finished run is written at once, so that none is lost."""
+
+    def __init__(self, path: Path | None, name: str, config: str) -> None:
+        super().__init__(path, name, config)
+        self._ledgers: list[Any] = []
+        self._history = ""
+
+    def save(self, run: Any, summary: dict[str, Any]) -> None:
+        """Add one run; `summary` is the experiment so far."""
+        import polars
+
+        with self._writing():
+            self._history += "".join(json.dumps({"seed": run.seed, **entry}) + "\n" for entry in run.history)
+            self._ledgers.append(run.ledger.frame())
+            _replace(self.path / HISTORY, lambda part: part.write_text(self._history))
+            _replace(self.path / LEDGER, lambda part: polars.concat(self._ledgers).write_parquet(part))
+        # Last, because it says which runs there are: what the others hold beyond it was not saved in full.
+        self.save_result(summary)
 
 
 def read_result(path: Path) -> dict[str, Any]:

@@ -40,3 +40,19 @@ def auprc(scores: np.ndarray) -> float | None:
     precision = positives[seen] / (positives + negatives)[seen]
     gained = np.diff(positives[seen], prepend=0) / positives[-1]
     return float((precision * gained).sum())
+
+
+def recall_at(scores: np.ndarray, budget: int) -> float | None:
+    """The share of class 1 among the `budget` nodes of highest score, from histograms of its score.
+
+    Nodes in one bin count as ties: where the budget ends within a bin, its expected share of it is taken.
+
+    >>> recall_at(np.array([[5, 2, 0], [0, 2, 4]]), 6)
+    0.8333333333333334
+    """
+    negatives, positives = scores[:, ::-1]
+    if not positives.any():
+        return None
+    nodes = positives + negatives
+    taken = np.clip(budget - (nodes.cumsum() - nodes), 0, nodes)
+    return float((positives * taken / np.maximum(nodes, 1)).sum() / positives.sum())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fedstruct.errors import FedstructError, unknown
+from fedstruct.methods import option_names
 
 Recipe = dict[str, Any]
 
@@ -63,11 +64,11 @@ OURS: dict[str, Recipe] = {
 PRESETS = {"ours": OURS, "paper": PAPER, "code": CODE}
 
 
-def recipe(preset: str, dataset: str) -> Recipe:
-    """The options of a preset for a dataset.
+def recipe(preset: str, dataset: str, method: str = "fedstruct") -> Recipe:
+    """The options of a preset for a dataset, as far as the method has them.
 
-    >>> recipe("paper", "cora")["layers_structure"]
-    10
+    >>> recipe("paper", "cora")["layers_structure"], recipe("paper", "cora", "central-mlp")["rounds"]
+    (10, 40)
     """
     if preset not in PRESETS:
         raise unknown("preset", preset, PRESETS)
@@ -76,4 +77,5 @@ def recipe(preset: str, dataset: str) -> Recipe:
         raise FedstructError(
             f"preset '{preset}' has no settings for '{dataset}', only for {', '.join(known)}; use --preset ours"
         )
-    return dict(known.get(dataset, {}))
+    names = option_names(method)
+    return {name: value for name, value in known.get(dataset, {}).items() if name in names}

@@ -25,6 +25,8 @@ class RunResult:
     validation_accuracy: float | None
     macro_f1: float | None
     auprc: float | None
+    recall: float | None
+    """Two classes: of class 1, among as many test nodes as the experiment's `recall_at`."""
     seconds: dict[str, float]
     cpu_seconds: dict[str, float]
     bytes: dict[str, int]
@@ -32,15 +34,18 @@ class RunResult:
     exchange: dict[str, float] | None
     """Entries that the structure exchange sent, the most that it may send, and the paper's count."""
     exposure: dict[str, Any] | None
+    reused: bool | None
+    """Whether the structure exchange came from memory; None where there was no memory. The seconds are those that it
+    took when it was computed, so that runs compare."""
     history: list[dict[str, float]] = field(repr=False)
     ledger: Ledger = field(repr=False)
     trained: Trained = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """The run as JSON; AUPRC only where there are two classes."""
-        left_out = {"history", "ledger", "trained", "protocol"} | (
-            set() if self.trained.scores.shape[-1] else {"auprc"}
-        )
+        """The run as JSON; AUPRC and recall where there are two classes, `reused` where there was a memory."""
+        left_out = {"history", "ledger", "trained", "protocol"}
+        left_out |= set() if self.trained.scores.shape[-1] else {"auprc", "recall"}
+        left_out |= {"reused"} if self.reused is None else set()
         return {k: v for k, v in self.__dict__.items() if k not in left_out}
 
 

@@ -23,6 +23,14 @@ def say(text: str) -> None:
     out.print(text)
 
 
+def items(sentences: list[str]) -> None:
+    """Sentences as a list."""
+    table = Table.grid(padding=(0, 1), pad_edge=True)
+    for sentence in sentences:
+        table.add_row("·", escape(sentence))
+    out.print(table)
+
+
 def percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.2f}"
 
@@ -45,28 +53,28 @@ def size(count: float) -> str:
 
 
 class Bar(Watch):
-    """A progress bar on stderr: the seeds that are done, and the phase and round of the one at work."""
+    """A progress bar on stderr: the runs that are done and, of one in this process, its phase and round."""
 
-    def __init__(self, progress: Progress, seeds: int) -> None:
+    def __init__(self, progress: Progress, runs: int, what: str) -> None:
         self._progress = progress
-        self._seeds = progress.add_task("seeds", total=seeds, note="")
-        self._phase = progress.add_task("structure", total=None, note="")
+        self._runs = progress.add_task(what, total=runs, note="")
+        self._phase = progress.add_task("structure", total=None, note="", visible=False)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        self._progress.reset(self._phase, description=name, total=None, note="")
+        self._progress.reset(self._phase, description=name, total=None, note="", visible=True)
         yield
 
     def advance(self, done: int, of: int, **figures: float) -> None:
         note = " ".join(f"{k} {v:.3f}" for k, v in figures.items())
         self._progress.update(self._phase, completed=done, total=of, note=note)
 
-    def finished(self, accuracy: float | None) -> None:
-        self._progress.update(self._seeds, advance=1, note=f"last test accuracy {percent(accuracy)}")
+    def finished(self, accuracy: float | None, of: str = "last") -> None:
+        self._progress.update(self._runs, advance=1, note=f"{of} test accuracy {percent(accuracy)}")
 
 
 @contextmanager
-def watching(seeds: int) -> Iterator[Bar]:
+def watching(runs: int, what: str = "seeds") -> Iterator[Bar]:
     """A progress bar while the block runs; silent where stderr is not a terminal."""
     stderr = Console(stderr=True)
     columns = (
@@ -74,7 +82,7 @@ def watching(seeds: int) -> Iterator[Bar]:
         TextColumn("{task.fields[note]}"),
     )  # fmt: skip
     with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as progress:
-        yield Bar(progress, seeds)
+        yield Bar(progress, runs, what)
 
 
 def result_table(summary: dict[str, Any]) -> None:
@@ -90,6 +98,7 @@ def result_table(summary: dict[str, Any]) -> None:
     table.add_row("macro F1", f"{spread(summary['macro_f1'])} %")
     if "auprc" in summary:
         table.add_row("AUPRC", f"{spread(summary['auprc'])} %")
+        table.add_row(f"recall@{summary['recall_at']}", f"{spread(summary['recall'])} %")
     for what, name in (("seconds", "seconds per run"), ("cpu_seconds", "CPU seconds")):
         table.add_row(name, _phases(runs, what, lambda v: f"{v:.2f}"))
     table.add_row("sent per run", _phases(runs, "bytes", size))

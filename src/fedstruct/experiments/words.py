@@ -9,9 +9,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from fedstruct.errors import FedstructError, unknown
-from fedstruct.experiments.show import out, percent, say, size
-from fedstruct.federation.message import EVERYTHING
+from fedstruct.experiments.show import items, out, percent, say, size
+from fedstruct.federation.message import EVERYTHING, Source
 from fedstruct.federation.transport import COORDINATOR
+from fedstruct.methods.evaluation import Counts
 
 
 def grouped(book: polars.DataFrame, party: str | None = None) -> polars.DataFrame:
@@ -49,6 +50,31 @@ def traffic_table(traffic: polars.DataFrame) -> None:
     out.print(table)
 
 
+def leaving(book: polars.DataFrame) -> dict[str, str]:
+    """What leaves a party while a method trains, by who gets it: the kinds of data that messages derive from.
+
+    The counts that every method ends with, of right and wrong, are left out.
+    """
+    told = book.filter(
+        (polars.col("entry") == "sent")
+        & (polars.col("sender") != COORDINATOR)
+        & (polars.col("kind") != Counts.__name__)
+    )
+    to_coordinator = polars.col("receiver") == COORDINATOR
+    return {
+        "coordinator": _sources(told.filter(to_coordinator)),
+        "peers": _sources(told.filter(~to_coordinator)),
+    }
+
+
+def _sources(told: polars.DataFrame) -> str:
+    named = set(", ".join(told["sources"].unique()).split(", "))
+    together = Source.NOTHING
+    for source in Source:
+        together |= source if source.words in named else Source.NOTHING
+    return "everything" if together == EVERYTHING else together.words
+
+
 def learned(traffic: polars.DataFrame) -> dict[str, list[str]]:
     """For each pair of roles, what the one learned from the other; messages derived from nothing tell nothing."""
     told: dict[str, list[str]] = {}
@@ -67,16 +93,9 @@ def say_learned(traffic: polars.DataFrame, exposure: dict[str, Any] | None, part
     """The same in sentences, and what could be read out of it."""
     for heading, facts in learned(traffic).items():
         say(f"\n[bold]{escape(heading)}[/bold]")
-        _items(facts)
+        items(facts)
     say("\n[bold]What can be read out of that[/bold]")
-    _items([exposure_words(exposure, party)])
-
-
-def _items(sentences: list[str]) -> None:
-    table = Table.grid(padding=(0, 1), pad_edge=True)
-    for sentence in sentences:
-        table.add_row("·", escape(sentence))
-    out.print(table)
+    items([exposure_words(exposure, party)])
 
 
 def exposure_words(exposure: dict[str, Any] | None, party: str | None = None) -> str:
@@ -119,9 +138,8 @@ def of_seed(book: polars.DataFrame, result: dict[str, Any], seed: int) -> tuple[
     """The ledger and the result of one of a folder's runs."""
     try:
         runs = {run["seed"]: {"exposure": run["exposure"]} for run in result["runs"]}
-        name = f"{result['method']}-{seed}"
     except (TypeError, KeyError):
         raise FedstructError("result.json cannot be read: it holds something else than results") from None
     if seed not in runs:
         raise FedstructError(f"this folder has no run with seed {seed}; it has {', '.join(map(str, runs))}")
-    return book.filter(polars.col("run") == name), runs[seed]
+    return book.filter(polars.col("run").str.ends_with(f"-{seed}")), runs[seed]

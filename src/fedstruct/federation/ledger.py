@@ -13,6 +13,9 @@ from fedstruct.federation.message import Message
 if TYPE_CHECKING:
     import polars
 
+Entry = tuple[Any, ...]
+"""(step, sender, receiver, kind, rows, size, entry)."""
+
 COLUMNS = ("run", "step", "sender", "receiver", "kind", "sources", "tells", "rows", "bytes", "entry")
 
 
@@ -29,7 +32,7 @@ class Ledger:
     def __init__(self, run: str, owner: str) -> None:
         self.run = run
         self.owner = owner
-        self._entries: list[tuple[Any, ...]] = []
+        self._entries: list[Entry] = []
 
     def record(
         self,
@@ -45,6 +48,17 @@ class Ledger:
         if entry is None:
             entry = "sent" if sender == self.owner else "received"
         self._entries.append((step, sender, receiver, kind, rows, size, entry))
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def since(self, length: int) -> list[Entry]:
+        """What was written down since the book had this length."""
+        return self._entries[length:]
+
+    def repeat(self, entries: Iterable[Entry], later: int) -> None:
+        """Write down what was written down before, so many steps later."""
+        self._entries += [(step + later, *rest) for step, *rest in entries]
 
     @property
     def bytes(self) -> int:
@@ -121,5 +135,5 @@ def union(run: str, books: Iterable[Ledger]) -> Ledger:
     return whole
 
 
-def _many(entry: tuple[Any, ...]) -> int:
+def _many(entry: Entry) -> int:
     return max(1 if isinstance(side, str) else len(side) for side in entry[1:3])

@@ -44,7 +44,7 @@ class Party:
         self.parties = parties
         """Everybody's name, in federation order."""
         self.me = parties.index(own.name)
-        self._answered: set[type[Message]] = set()
+        self._answered: frozenset[type[Message]] = frozenset()
         self._outbox: list[tuple[str, Message]] = []
         self._inbox: dict[str, list[Message]] = {}
 
@@ -57,12 +57,16 @@ class Party:
         if after is not None and after not in self._answered:
             raise RefusedMessage(f"'{kind.__name__}' came to {self.own.name} before '{after.__name__}'")
         reply: Message = getattr(self, name)(question)
-        self._answered.add(kind)
+        self._answered |= {kind}
         return reply
 
     def limits(self) -> Limits:
         """What this party knows of the messages that may come to it."""
         return Limits()
+
+    def held(self) -> dict[str, Any]:
+        """All that this party holds, but for its mail: a simulation can put it back in place of the steps behind it."""
+        return {name: value for name, value in vars(self).items() if name not in ("_inbox", "_outbox")}
 
     def post(self, to: str, message: Message) -> None:
         """Send to a peer when this step ends; what goes to oneself is not sent and not counted."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,14 @@ class Partition:
 
     def __len__(self) -> int:
         return len(self.parties)
+
+    def on(self, graph: Graph) -> Partition:
+        """The same owners of a graph that differs from this one in its labels and its split alone."""
+        parties = tuple(
+            replace(own, labels=graph.labels[mine], split=None if graph.split is None else graph.split[mine])
+            for own, mine in zip(self.parties, self.nodes, strict=True)
+        )
+        return replace(self, graph=graph, parties=parties)
 
 
 def random(graph: Graph, parties: int, seed: int = 0) -> Partition:

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
+from fedstruct.errors import unknown
 from fedstruct.methods.central import Central
 from fedstruct.methods.feature_model import MODELS
 from fedstruct.methods.fedavg import FedAvg
@@ -25,4 +27,21 @@ METHODS: dict[str, Callable[..., Method]] = {
 }
 """What makes each method that comes with the library, by the name that the command line takes."""
 
-__all__ = ["METHODS", "Central", "FedAvg", "FedSGD", "FedStruct", "Local", "Method"]
+
+def made(name: str, **options: Any) -> Method:
+    """The method of this name.
+
+    >>> made("fedavg-mlp", rounds=5).options.rounds
+    5
+    """
+    if name not in METHODS:
+        raise unknown("method", name, METHODS)
+    return METHODS[name](**options)
+
+
+def option_names(name: str) -> frozenset[str]:
+    """The options that a method has."""
+    return frozenset(made(name).options_type.model_fields)
+
+
+__all__ = ["METHODS", "Central", "FedAvg", "FedSGD", "FedStruct", "Local", "Method", "made", "option_names"]

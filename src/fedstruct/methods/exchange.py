@@ -7,7 +7,7 @@ local partition of the L-hop combined adjacency matrix".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -46,6 +46,11 @@ class StructureOptions(Options):
     def exchange_hops(self) -> int:
         """How far the exchange runs; further than Ā needs where the diagonals of further powers are features."""
         return self.layers_structure
+
+    @property
+    def exchange_key(self) -> tuple[Any, ...]:
+        """All that an exchange and what it leaves depend on, beside the graph and its owners."""
+        return self.exchange_hops, self.layers_structure, self.prune, self.prune_rule, self.keep, self.betas
 
     def beta(self, hop: int) -> float:
         if hop > self.layers_structure:

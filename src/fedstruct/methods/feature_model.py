@@ -12,7 +12,6 @@ from torch import Tensor, nn
 from fedstruct.methods.options import Options
 from fedstruct.methods.view import View
 from fedstruct.models.decoupled import DecoupledGCN
-from fedstruct.models.graphsage import GraphSAGE, Neighbourhoods
 from fedstruct.models.mlp import MLP
 from fedstruct.seeds import key
 from fedstruct.structure.kernels import normalised
@@ -74,15 +73,20 @@ class DGCNOptions(MLPOptions):
 
 
 class GNNOptions(TrainingOptions):
+    # torch-geometric takes as long to import as torch; runs without a GraphSAGE do not wait for it.
     sage_hidden: tuple[int, ...] = Field((128, 64), min_length=1, description="hidden units of each convolution")
 
     def module(self, features: int, classes: int, start: int = 0) -> nn.Module:
+        from fedstruct.models.graphsage import GraphSAGE
+
         # torch-geometric's layers draw from torch's global generator: theirs is lent one of ours, and given back.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(start)
             return GraphSAGE(features, self.sage_hidden, classes).to(self.precision)
 
     def on(self, view: View, nodes: np.ndarray) -> Computation:
+        from fedstruct.models.graphsage import Neighbourhoods
+
         return Neighbourhoods(view.inner, view.features, nodes, len(self.sage_hidden), view.keys, self.precision)
 
 

@@ -64,6 +64,10 @@ class FedStructOptions(StructureOptions, DGCNOptions):
         return max(self.layers_structure, self.return_steps) if self.features == "fedstar" else self.layers_structure
 
     @property
+    def exchange_key(self) -> tuple[Any, ...]:
+        return *super().exchange_key, self.return_steps if self.features == "fedstar" else 0
+
+    @property
     def learned(self) -> bool:
         """S is trained."""
         return self.features.startswith("hop2vec")

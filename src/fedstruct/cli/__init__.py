@@ -1,0 +1,84 @@
+"""The command line: thin; what takes long to import is imported inside the commands."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from fedstruct.cli.compare import compare
+from fedstruct.cli.look import datasets, ledger
+from fedstruct.cli.options import fail
+from fedstruct.cli.run import demo, run
+from fedstruct.errors import FedstructError
+
+app = typer.Typer(
+    name="fedstruct",
+    help="Train one node classifier on one graph with many owners, and see what each owner learned.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    epilog="Examples: [bold]fedstruct demo[/bold] · [bold]fedstruct run cora --seeds 10[/bold]",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+EXAMPLES: dict[Callable[..., None], list[str]] = {
+    demo: ["fedstruct demo"],
+    run: [
+        "fedstruct run cora --seeds 10",
+        "fedstruct run mine.npz --parties 4 --set rounds=100 --set prune=50",
+        "fedstruct run --config runs/cora-fedstruct-…/config.toml",
+    ],
+    compare: [
+        "fedstruct compare cora --methods fedstruct,fedsgd-dgcn,central-dgcn --seeds 5",
+        "fedstruct compare cora --methods all",
+    ],
+    ledger: ["fedstruct ledger runs/cora-fedstruct-… --party party-1"],
+    datasets: ["FEDSTRUCT_DATA=~/graphs fedstruct datasets"],
+}
+"""The commands, in the order in which help lists them."""
+
+for _command, _typed in EXAMPLES.items():
+    _heading = "Example: " if len(_typed) == 1 else "Examples: "
+    app.command(epilog=_heading + " · ".join(f"[bold]{line}[/bold]" for line in _typed))(_command)
+
+OUT_OF_MEMORY = "out of memory: try fewer --jobs, fewer hidden units, a smaller graph or fewer layers_structure"
+
+
+def main() -> None:
+    """Run the command line; a mistake of the user is one sentence on stderr and exit code 2."""
+    # A polite end is an end like Ctrl-C: workers are stopped, and what was saved stays.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        app()
+    except FedstructError as error:
+        fail(str(error), 2)
+    except MemoryError:
+        fail(OUT_OF_MEMORY, 1)
+    except RuntimeError as error:
+        if "DefaultCPUAllocator" not in str(error):
+            raise
+        fail(OUT_OF_MEMORY, 1)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from fedstruct import __version__
+
+        typer.echo(f"fedstruct {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass

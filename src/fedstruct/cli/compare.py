@@ -1,0 +1,84 @@
+"""`fedstruct compare`: methods side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedstruct.cli.options import (
+    Dataset,
+    Jobs,
+    Json,
+    OptionsOf,
+    Owners,
+    Parties,
+    Preset,
+    RecallAt,
+    Seeds,
+    Train,
+    Validation,
+    print_json,
+    settings,
+    stopped,
+)
+
+
+def compare(
+    dataset: Dataset,
+    methods: Annotated[str, typer.Option(help="Names with commas between them, or all; the first is compared to.")],
+    parties: Parties = None,
+    partition: Owners = None,
+    seeds: Seeds = None,
+    preset: Preset = None,
+    options: OptionsOf = None,
+    train: Train = None,
+    validation: Validation = None,
+    recall_at: RecallAt = None,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder for all runs. [dim]default: runs/DATASET-compare-TIME[/dim]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train several methods over the same parts of a graph, and set them side by side.
+
+    With one seed, every method has the same owners and the same split. An option goes to every method that has it.
+    """
+    from rich.markup import escape
+
+    from fedstruct.experiments.compare import Comparison
+    from fedstruct.experiments.folder import Folder
+    from fedstruct.experiments.process import cores, prepare_process
+    from fedstruct.experiments.show import say, watching
+    from fedstruct.experiments.show_study import comparison_table
+    from fedstruct.experiments.study import Study, chosen, of_methods
+
+    given = settings(
+        options, dataset=dataset, parties=parties, partition=partition, seeds=seeds, preset=preset,
+        train=train, validation=validation, recall_at=recall_at,
+    )  # fmt: skip
+    prepare_process()
+    study = Study(of_methods(given, chosen(methods)))
+    comparison = Comparison(study)
+    folder = Folder(out, f"{Path(dataset).stem}-compare", comparison.to_toml())
+    of, done = len(study.batch.units), 0
+    try:
+        with watching(of, "runs") as watch:
+            for name, result in study.train(folder, jobs or cores(), watch):
+                done += 1
+                comparison.saw(name, result.ledger)
+                folder.save_result(comparison.as_json())
+                watch.finished(result.test_accuracy, f"{name}, seed {result.seed}:")
+    except KeyboardInterrupt:
+        stopped(done, of, folder.path)
+    finally:
+        folder.discard()
+    told = comparison.as_json()
+    if as_json:
+        print_json(told)
+        return
+    comparison_table(told)
+    path, first = escape(str(folder.path)), next(iter(study.runs))
+    say(f"\nSaved in {path}, a run folder for each method: [bold]fedstruct ledger {path}/{first}[/bold]")

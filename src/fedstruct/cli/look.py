@@ -1,0 +1,43 @@
+"""`fedstruct ledger` and `fedstruct datasets`: what there is to look at."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedstruct.cli.options import Json, print_json
+
+
+def ledger(
+    folder: Annotated[Path, typer.Argument(help="A run folder.", metavar="RUN")],
+    party: Annotated[str | None, typer.Option(help="Only what this party told and was told.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Which of the folder's runs.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Say who learned what from whom in a run, and how much."""
+    from fedstruct.experiments.folder import read_ledger, read_result
+    from fedstruct.experiments.words import grouped, of_party, of_seed, say_learned, traffic_table
+
+    result = read_result(folder)
+    book, run = of_seed(read_ledger(folder), result, seed)
+    if party is not None:
+        book = of_party(book, party)
+    traffic = grouped(book, party)
+    if as_json:
+        print_json({"run": str(folder), "seed": seed, "party": party, "traffic": traffic.to_dicts()})
+        return
+    traffic_table(traffic)
+    say_learned(traffic, run["exposure"], party)
+
+
+def datasets(as_json: Json = False) -> None:
+    """List the datasets, with their figures and where each was found."""
+    from fedstruct.experiments.show import dataset_rows, dataset_table
+
+    rows = dataset_rows()
+    if as_json:
+        print_json({"datasets": rows})
+    else:
+        dataset_table(rows)

@@ -1,0 +1,59 @@
+"""Arguments and flags that several commands take, and what commands end with."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+DATASET = "A name that `fedstruct datasets` lists, or an .npz file."
+
+Dataset = Annotated[str, typer.Argument(help=DATASET)]
+Parties = Annotated[int | None, typer.Option(help="How many owners. [dim]default: 10[/dim]")]
+Owners = Annotated[
+    str | None,
+    typer.Option(help="random, attribute:NAME, or a file with one owner per node. [dim]default: random[/dim]"),
+]
+Seeds = Annotated[int | None, typer.Option(help="Runs, with seeds 0, 1, 2 … [dim]default: 1[/dim]")]
+Preset = Annotated[
+    str | None, typer.Option(help="ours, paper (Table 5) or code (made the tables). [dim]default: ours[/dim]")
+]
+Train = Annotated[float | None, typer.Option(help="Share of the nodes to train on. [dim]default: 0.1[/dim]")]
+Validation = Annotated[
+    float | None, typer.Option("--val", help="Share of the nodes to validate on. [dim]default: 0.1[/dim]")
+]
+RecallAt = Annotated[
+    int | None, typer.Option(help="Two classes: alerts that can be looked into, for recall. [dim]default: 100[/dim]")
+]
+OptionsOf = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option of the method; repeatable.")
+]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="Processes that train at once. [dim]default: one for each core[/dim]")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, nothing else.")]
+
+
+def settings(options: list[str] | None, **flags: Any) -> dict[str, Any]:
+    """What was typed: the flags that were given, and the method's options if there are any."""
+    from fedstruct.experiments.config import setting
+
+    given = {key: value for key, value in flags.items() if value is not None}
+    return given | ({"options": dict(setting(text) for text in options)} if options else {})
+
+
+def print_json(value: dict[str, Any]) -> None:
+    typer.echo(json.dumps(value, indent=2))
+
+
+def fail(sentence: str, code: int) -> NoReturn:
+    sys.stderr.write(f"fedstruct: {sentence}\n")
+    sys.exit(code)
+
+
+def stopped(done: int, of: int, where: Path) -> NoReturn:
+    """The end of a command that was interrupted."""
+    fail(f"stopped; {f'{done} of {of} runs are in {where}' if done else 'nothing was saved'}", 130)

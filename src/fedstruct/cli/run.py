@@ -1,0 +1,133 @@
+"""`fedstruct demo` and `fedstruct run`: one method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fedstruct.cli.options import (
+    DATASET,
+    Json,
+    OptionsOf,
+    Owners,
+    Parties,
+    Preset,
+    RecallAt,
+    Seeds,
+    Train,
+    Validation,
+    print_json,
+    settings,
+    stopped,
+)
+
+if TYPE_CHECKING:
+    from fedstruct.experiments.config import Experiment
+
+
+def demo(as_json: Json = False) -> None:
+    """Make a graph, give it to three parties, train, and say what each learned of the others."""
+    from fedstruct.experiments.bench import Bench
+    from fedstruct.experiments.config import Experiment
+    from fedstruct.experiments.experiment import Runs
+    from fedstruct.experiments.process import prepare_process
+    from fedstruct.experiments.show import result_table, say, watching
+    from fedstruct.experiments.words import grouped, say_learned, traffic_table
+    from fedstruct.graph.generate import planted
+
+    prepare_process()
+    graph = planted()
+    experiment = Experiment(dataset="planted", parties=3, seeds=3)
+    runs = Runs(experiment, Bench({"planted": graph}))
+    if not as_json:
+        say(
+            f"A made-up graph of {graph.nodes:,} nodes and {graph.edges:,} edges in {graph.classes} communities, "
+            "owned by three parties at random: two of three edges cross a border."
+        )
+    results = []
+    with watching(experiment.seeds) as watch:
+        for result in runs.all(watch=watch):
+            results.append(result)
+            watch.finished(result.test_accuracy)
+    summary = runs.summary([r.as_json() for r in results])
+    if as_json:
+        print_json(summary)
+        return
+    result_table(summary)
+    say("\nThe ledger of the first of these runs:\n")
+    traffic = grouped(results[0].ledger.frame())
+    traffic_table(traffic)
+    say_learned(traffic, summary["runs"][0]["exposure"])
+    say("\nNext: [bold]fedstruct datasets[/bold], then [bold]fedstruct run cora --seeds 10[/bold]")
+
+
+def run(
+    dataset: Annotated[str | None, typer.Argument(help=DATASET)] = None,
+    method: Annotated[str | None, typer.Option(help="The method to train. [dim]default: fedstruct[/dim]")] = None,
+    parties: Parties = None,
+    partition: Owners = None,
+    seeds: Seeds = None,
+    preset: Preset = None,
+    options: OptionsOf = None,
+    train: Train = None,
+    validation: Validation = None,
+    recall_at: RecallAt = None,
+    config: Annotated[Path | None, typer.Option(help="A TOML file with these settings; flags go before it.")] = None,
+    separate: Annotated[
+        bool | None,
+        typer.Option("--separate/--together", help="Step parties one by one, each message encoded and sealed."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Train so many seeds at once, each in its own process.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option(help="The run folder. [dim]default: runs/DATASET-METHOD-TIME[/dim]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Train a method over the parts of a graph, once per seed."""
+    from fedstruct.experiments.config import Experiment, read
+
+    given: dict[str, Any] = read(config) if config else {}
+    typed = settings(
+        options, dataset=dataset, method=method, parties=parties, partition=partition, seeds=seeds, preset=preset,
+        train=train, validation=validation, recall_at=recall_at, separate=separate,
+    )  # fmt: skip
+    if "options" in given:
+        table = given["options"]
+        typed["options"] = {**table, **typed.get("options", {})} if isinstance(table, dict) else table
+    _train(Experiment.of({**given, **typed}), jobs, out, as_json)
+
+
+def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -> None:
+    from rich.markup import escape
+
+    from fedstruct.experiments.experiment import Runs, folder_name
+    from fedstruct.experiments.folder import RunFolder
+    from fedstruct.experiments.process import prepare_process
+    from fedstruct.experiments.show import result_table, say, watching
+    from fedstruct.experiments.words import exposure_words
+
+    prepare_process()
+    runs = Runs(experiment)
+    folder = RunFolder(out, folder_name(experiment), experiment.to_toml())
+    results: list[dict[str, Any]] = []
+    summary: dict[str, Any] = {}
+    try:
+        with watching(experiment.seeds) as watch:
+            for result in runs.all(jobs, watch):
+                results.append(result.as_json())
+                summary = runs.summary(results)
+                folder.save(result, summary)
+                watch.finished(result.test_accuracy)
+    except KeyboardInterrupt:
+        stopped(len(results), experiment.seeds, folder.path)
+    finally:
+        folder.discard()
+    if as_json:
+        print_json(summary)
+        return
+    result_table(summary)
+    say(f"\n{exposure_words(summary['runs'][0]['exposure'])}")
+    path = escape(str(folder.path))
+    say(f"\nSaved in {path}. Who learned what from whom: [bold]fedstruct ledger {path}[/bold]")

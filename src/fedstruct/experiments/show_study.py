@@ -1,0 +1,62 @@
+"""What the terminal shows of several experiments."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from fedstruct.experiments.show import items, out, percent, say, size, spread
+
+
+def comparison_table(told: dict[str, Any]) -> None:
+    """Methods side by side."""
+    methods = told["methods"]
+    first, seeds = methods[0]["method"], len(methods[0]["runs"])
+    where = f"{told['dataset']}, {told['parties']} parties ({told['partition']}), {seeds} seed{'s' * (seeds > 1)}"
+    table = Table(title=escape(where), title_justify="left", box=None, pad_edge=False, header_style="dim")
+    table.add_column("method")
+    measures = {"macro_f1": "macro F1"}
+    if "recall_at" in told:
+        measures |= {"auprc": "AUPRC", "recall": f"recall@{told['recall_at']}"}
+    for heading in ("test accuracy", "difference", *measures.values(), "CPU s", "sent"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for row in methods:
+        table.add_row(
+            row["method"],
+            f"[bold]{spread(row['test_accuracy'])}[/bold]",
+            difference(row["difference"]),
+            *(percent(row[measure]["mean"]) for measure in measures),
+            f"{row['cpu_seconds']:.2f}",
+            size(row["bytes"]),
+            style="dim" if row["pooled"] else None,
+        )
+    out.print(table)
+    say(
+        f"\nMeans over seeds, in percent, ± the standard deviation; the difference to {first} is paired by seed, ± its "
+        f"standard error. CPU time and size are those of one run. Protocol {told['protocol']}, preset {told['preset']}."
+    )
+    say("\n[bold]What leaves a party while it trains[/bold], beside counts of right and wrong at the end")
+    leaves: dict[str, list[str]] = {}
+    for row in methods:
+        leaves.setdefault(_leaves(row), []).append(row["method"])
+    items([f"{what}: {', '.join(names)}" for what, names in leaves.items()])
+
+
+def difference(figures: dict[str, float | None] | None) -> str:
+    """
+    >>> difference({"mean": -0.0123, "standard_error": 0.002}), difference({"mean": 0.01, "standard_error": None})
+    ('-1.23 ± 0.20', '+1.00')
+    """
+    if figures is None or figures["mean"] is None:
+        return "–"
+    error = figures["standard_error"]
+    return f"{100 * figures['mean']:+.2f}" + ("" if error is None else f" ± {percent(error)}")
+
+
+def _leaves(row: dict[str, Any]) -> str:
+    if row["pooled"]:
+        return "everything, into one hand (dimmed: a bound, not a federation)"
+    to_coordinator, to_peers = row["leaves"].values()
+    return f"{to_coordinator} to the coordinator" + ("" if to_peers == "nothing" else f", {to_peers} to peers")

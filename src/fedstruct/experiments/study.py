@@ -1,0 +1,75 @@
+"""A study: several experiments in one folder, each with a run folder of its own in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fedstruct.errors import unknown
+from fedstruct.experiments.batch import Batch
+from fedstruct.experiments.bench import Bench
+from fedstruct.experiments.config import Experiment
+from fedstruct.experiments.experiment import Runs
+from fedstruct.experiments.folder import Folder, RunFolder
+from fedstruct.experiments.result import RunResult
+from fedstruct.federation.watch import Watch
+from fedstruct.methods import METHODS, option_names
+
+
+class Study:
+    """Experiments by name. Each finished run is in its experiment's folder before the next one is looked at."""
+
+    def __init__(self, experiments: Mapping[str, Experiment], bench: Bench | None = None) -> None:
+        bench = bench or Bench()
+        # Bad settings are found out before the first run, and before a folder is made.
+        self.runs = {name: Runs(experiment, bench) for name, experiment in experiments.items()}
+        self.batch = Batch(list(experiments.values()), bench)
+        self.found: dict[str, list[dict[str, Any]]] = {name: [] for name in experiments}
+        """The runs that are done, as JSON."""
+
+    def train(self, folder: Folder, jobs: int = 1, watch: Watch | None = None) -> Iterator[tuple[str, RunResult]]:
+        """Do the runs; gives each, once it is saved, with the name of its experiment."""
+        names = list(self.runs)
+        folders: dict[str, RunFolder] = {}
+        for (index, _), result in self.batch.all(jobs, watch):
+            name = names[index]
+            if name not in folders:
+                folders[name] = RunFolder(folder.path / name, name, self.batch.experiments[index].to_toml())
+            self.found[name].append(result.as_json())
+            folders[name].save(result, self.summary(name))
+            yield name, result
+
+    def summary(self, name: str) -> dict[str, Any]:
+        """One of the experiments as JSON."""
+        return self.runs[name].summary(self.found[name])
+
+
+def chosen(methods: str) -> list[str]:
+    """The methods of a list of names with commas between them, or all.
+
+    >>> chosen("fedstruct, local-mlp"), len(chosen("all")) == len(METHODS)
+    (['fedstruct', 'local-mlp'], True)
+    """
+    if methods.strip() == "all":
+        return list(METHODS)
+    names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
+    for name in names or [methods]:
+        if name not in METHODS:
+            raise unknown("method", name, [*METHODS, "all"])
+    return names
+
+
+def of_methods(given: dict[str, Any], methods: list[str]) -> dict[str, Experiment]:
+    """One experiment for each method. An option goes to every method that has it; one that none has is a mistake."""
+    options = given.get("options", {})
+    known = {method: option_names(method) for method in methods}
+    everything = frozenset().union(*known.values())
+    for key in options:
+        if key not in everything:
+            raise unknown("option", key, everything)
+    return {
+        method: Experiment.of(
+            {**given, "method": method, "options": {k: v for k, v in options.items() if k in known[method]}}
+        )
+        for method in methods
+    }

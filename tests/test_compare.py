@@ -1,0 +1,240 @@
+"""Methods side by side: the same parts for each, paired figures, and a folder that holds every run."""
+
+import tomllib
+from collections import namedtuple
+from dataclasses import replace
+
+import numpy as np
+import polars
+import pytest
+
+from command import assert_one_sentence, started, strictly, typed, words
+from fedstruct.experiments.config import Experiment
+from fedstruct.experiments.presets import PRESETS, recipe
+from fedstruct.graph import npz
+from fedstruct.graph.generate import planted
+from fedstruct.methods import METHODS, option_names
+
+pytestmark = pytest.mark.usefixtures("here")
+
+METHODS_HERE = "fedsgd-mlp,fedstruct,fedstruct-degree,central-mlp,local-mlp"
+QUICK = ("--parties", "3", "--set", "rounds=3", "--set", "layers_structure=3", "--set", "structure_dim=8")
+
+Compared = namedtuple("Compared", "folder said told")
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    path = tmp_path_factory.mktemp("graph") / "small.npz"
+    npz.write(planted(nodes=150), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def compared(graph, tmp_path_factory):
+    """A comparison of five methods over three seeds, with all that it left."""
+    folder = tmp_path_factory.mktemp("compare") / "first"
+    said = typed(
+        "compare", graph, "--methods", METHODS_HERE, "--seeds", 3, *QUICK, "--jobs", 1, "--out", folder, "--json"
+    )
+    assert (said.code, said.err) == (0, "")
+    return Compared(folder, said, strictly(said.out))
+
+
+def figures(run):
+    return {k: v for k, v in run.items() if k not in ("seconds", "cpu_seconds", "reused")}
+
+
+def test_the_methods_are_told_in_the_order_asked_for(compared):
+    assert [row["method"] for row in compared.told["methods"]] == METHODS_HERE.split(",")
+    assert (compared.told["parties"], compared.told["partition"]) == (3, "random")
+    for row in compared.told["methods"]:
+        assert [run["seed"] for run in row["runs"]] == [0, 1, 2]
+
+
+def test_the_difference_is_paired_by_seed(compared):
+    """Recomputed as anybody would by hand: n differences, their mean, and their deviation over √n."""
+    first, *others = compared.told["methods"]
+    assert first["difference"] is None
+    base = [run["test_accuracy"] for run in first["runs"]]
+    for row in others:
+        d = [run["test_accuracy"] - b for run, b in zip(row["runs"], base, strict=True)]
+        average = sum(d) / 3
+        error = (sum((x - average) ** 2 for x in d) / 2 / 3) ** 0.5
+        assert row["difference"]["mean"] == pytest.approx(average, abs=1e-15)
+        assert row["difference"]["standard_error"] == pytest.approx(error, abs=1e-15)
+
+
+def test_means_are_those_of_the_runs(compared):
+    for row in compared.told["methods"]:
+        accuracy = [run["test_accuracy"] for run in row["runs"]]
+        assert row["test_accuracy"]["mean"] == pytest.approx(np.mean(accuracy))
+        assert row["test_accuracy"]["std"] == pytest.approx(np.std(accuracy, ddof=1))
+        assert row["bytes"] == pytest.approx(np.mean([sum(run["bytes"].values()) for run in row["runs"]]))
+        assert row["cpu_seconds"] == pytest.approx(np.mean([sum(run["cpu_seconds"].values()) for run in row["runs"]]))
+
+
+def test_each_method_has_the_runs_that_it_has_alone(compared, graph):
+    for row in compared.told["methods"]:
+        options = [f"--set={k}={v}" for k, v in (("rounds", 3), ("layers_structure", 3), ("structure_dim", 8))]
+        known = [o for o in options if o.split("=")[1] in option_names(row["method"])]
+        said = typed("run", graph, "--method", row["method"], "--parties", 3, "--seeds", 3, *known, "--json")
+        assert (said.code, said.err) == (0, "")
+        alone = strictly(said.out)
+        assert [figures(run) for run in alone["runs"]] == [figures(run) for run in row["runs"]]
+        assert alone["options"] == row["options"]
+
+
+def test_it_is_said_which_runs_reused_an_exchange(compared):
+    told = {row["method"]: [run.get("reused") for run in row["runs"]] for row in compared.told["methods"]}
+    assert told["fedstruct"] == [False] * 3
+    assert told["fedstruct-degree"] == [True] * 3
+    assert told["fedsgd-mlp"] == [None] * 3
+
+
+def test_it_is_said_what_leaves_a_party(compared):
+    leaves = {row["method"]: row["leaves"] for row in compared.told["methods"]}
+    assert leaves["local-mlp"] == {"coordinator": "counts, labels", "peers": "nothing"}
+    assert leaves["fedsgd-mlp"] == {"coordinator": "everything", "peers": "nothing"}
+    assert leaves["fedstruct"] == {"coordinator": "everything", "peers": "counts, structure"}
+    assert [row["method"] for row in compared.told["methods"] if row["pooled"]] == ["central-mlp"]
+
+
+def test_the_folder_holds_a_run_folder_for_each_method(compared):
+    names = METHODS_HERE.split(",")
+    assert {p.name for p in compared.folder.iterdir()} == {"config.toml", "result.json", *names}
+    assert strictly((compared.folder / "result.json").read_text()).keys() == compared.told.keys()
+    config = tomllib.loads((compared.folder / "config.toml").read_text())
+    assert (config["methods"], config["seeds"], config["options"]["rounds"]) == (names, 3, 3)
+    for name in names:
+        said = typed("ledger", compared.folder / name, "--seed", 2, "--json")
+        assert (said.code, said.err) == (0, "")
+        assert strictly(said.out)["traffic"]
+        book = polars.read_parquet(compared.folder / name / "ledger.parquet")
+        result = strictly((compared.folder / name / "result.json").read_text())
+        sent = book.filter(polars.col("entry") == "sent")
+        assert int(sent["bytes"].sum()) == sum(sum(run["bytes"].values()) for run in result["runs"])
+
+
+def test_the_configuration_of_a_method_gives_its_runs_again(compared):
+    said = typed("run", "--config", compared.folder / "fedstruct-degree" / "config.toml", "--json")
+    row = next(r for r in compared.told["methods"] if r["method"] == "fedstruct-degree")
+    assert [figures(run) for run in strictly(said.out)["runs"]] == [figures(run) for run in row["runs"]]
+
+
+def test_two_processes_tell_what_one_tells(compared, graph, here):
+    said = started("compare", graph, "--methods", METHODS_HERE, "--seeds", 3, *QUICK, "--jobs", 2, "--json")
+    assert (said.code, said.err) == (0, "")
+    for one, two in zip(compared.told["methods"], strictly(said.out)["methods"], strict=True):
+        measured = ("runs", "cpu_seconds")
+        assert {k: v for k, v in one.items() if k not in measured} == {
+            k: v for k, v in two.items() if k not in measured
+        }
+        assert [figures(run) for run in one["runs"]] == [figures(run) for run in two["runs"]]
+
+
+def test_what_people_see(graph, compared):
+    said = typed("compare", graph, "--methods", "fedstruct,central-mlp", *QUICK, "--jobs", 1, "--out", "seen")
+    assert (said.code, said.err) == (0, "")
+    shown = words(said.out)
+    assert "everything to the coordinator, counts, structure to peers: fedstruct" in shown
+    assert "a bound" in shown
+    assert "fedstruct ledger seen/fedstruct" in shown
+    row = next(r for r in compared.told["methods"] if r["method"] == "fedstruct")
+    assert f"{100 * row['runs'][0]['test_accuracy']:.2f}" in shown
+
+
+def test_two_classes_have_auprc_and_recall(here):
+    npz.write(planted(nodes=150, classes=2), here / "two.npz")
+    typing = ("two.npz", "--methods", "fedsgd-mlp,local-mlp", "--parties", "3", "--set", "rounds=2", "--jobs", "1")
+    told = strictly(typed("compare", *typing, "--recall-at", 10, "--json").out)
+    assert told["recall_at"] == 10
+    for row in told["methods"]:
+        assert 0 < row["auprc"]["mean"] <= 1
+        assert 0 < row["recall"]["mean"] <= 10 / 40, "ten alerts find at most ten of about sixty"
+    assert "recall@10" in typed("compare", *typing, "--recall-at", 10).out
+
+
+def test_all_is_every_method(graph):
+    said = typed(
+        "compare", graph, "--methods", "all", "--parties", 2, "--jobs", 1, "--json",
+        *(f"--set={o}" for o in ("rounds=1", "layers_structure=2", "return_steps=2", "sage_hidden=[4]")),
+    )  # fmt: skip
+    assert (said.code, said.err) == (0, "")
+    assert [row["method"] for row in strictly(said.out)["methods"]] == list(METHODS)
+
+
+MISTAKES = {
+    "unknown method": (
+        ["--methods", "fedstruct,fedsgd-mpl"],
+        "unknown method 'fedsgd-mpl': did you mean 'fedsgd-mlp'?",
+    ),
+    "no method": (["--methods", ","], "unknown method ','"),
+    "an option that none has": (
+        ["--methods", "local-mlp,fedsgd-mlp", "--set", "runds=3"],
+        "unknown option 'runds': did you mean 'rounds'?",
+    ),
+    "an option of other methods": (["--methods", "local-mlp", "--set", "prune=3"], "unknown option 'prune'"),
+    "a wrong value": (["--methods", "all", "--set", "rounds=0"], "'rounds' is 0"),
+    "too much to train on": (
+        ["--methods", "fedstruct", "--train", "0.6", "--val", "0.4"],
+        "train = 0.6 and validation = 0.4 do not leave a test set",
+    ),
+    "a share that is none": (["--methods", "fedstruct", "--train", "2"], "'train' is 2.0"),
+    "no alerts": (["--methods", "fedstruct", "--recall-at", "0"], "'recall_at' is 0"),
+    "an unknown preset": (["--methods", "all", "--preset", "coed"], "unknown preset 'coed': did you mean 'code'?"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(mistake, graph, here):
+    arguments, expected = MISTAKES[mistake]
+    assert_one_sentence(typed("compare", graph, *arguments), expected)
+    assert list(here.iterdir()) == []
+
+
+def test_a_training_that_diverges_keeps_what_was_done(graph, here):
+    far = ["--set", "optimizer=sgd", "--set", "weight_decay=900", "--set", "lr=1000", "--set", "rounds=9"]
+    said = typed("compare", graph, "--methods", "fedsgd-mlp", *far, "--parties", 2, "--jobs", 1)
+    assert_one_sentence(said, "training diverged")
+    assert list((here / "runs").iterdir()) == []
+
+
+# The split.
+
+
+@pytest.mark.parametrize("command", ["run", "compare"])
+def test_the_shares_of_the_split_are_those_asked_for(command, graph, here):
+    more = ["--methods", "local-mlp", "--jobs", "1"] if command == "compare" else ["--method", "local-mlp"]
+    typing = [graph, *more, "--parties", 2, "--set", "rounds=1", "--train", "0.2", "--val", "0.3", "--out", "here"]
+    assert typed(command, *typing, "--json").code == 0
+    folder = here / "here" / ("local-mlp" if command == "compare" else "")
+    config = tomllib.loads((folder / "config.toml").read_text())
+    assert (config["train"], config["validation"]) == (0.2, 0.3)
+    parts = Experiment.of(config)
+    assert (parts.train, parts.validation) == (0.2, 0.3)
+
+
+def test_a_graph_with_a_split_of_its_own_takes_no_shares(here):
+    made = planted(nodes=60)
+    npz.write(replace(made, split=np.arange(60).astype(np.int8) % 3 + 1), here / "split.npz")
+    assert_one_sentence(typed("run", "split.npz", "--parties", 2, "--train", "0.2"), "comes with a split of its own")
+
+
+# Presets.
+
+
+def test_a_preset_goes_to_every_method_as_far_as_it_has_the_options():
+    for method in METHODS:
+        for preset in PRESETS:
+            assert recipe(preset, "cora", method).keys() <= option_names(method)
+            Experiment(dataset="cora", method=method, preset=preset).build_method()
+    assert recipe("code", "cora", "fedsgd-mlp")["dropout"] == 0.7
+    assert "lr_structure" not in recipe("code", "cora", "fedsgd-mlp")
+
+
+def test_every_option_of_a_preset_belongs_to_some_method():
+    everything = frozenset().union(*map(option_names, METHODS))
+    for table in PRESETS.values():
+        for row in table.values():
+            assert row.keys() <= everything
