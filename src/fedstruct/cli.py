@@ -97,7 +97,9 @@ def run(
     parties: Annotated[int | None, typer.Option(help="How many owners. [dim]default: 10[/dim]")] = None,
     partition: Annotated[
         str | None,
-        typer.Option(help="random, attribute:NAME, or a file with one owner per node. [dim]default: random[/dim]"),
+        typer.Option(
+            help="random, louvain, kmeans, attribute:NAME, or a file of owners, one per node. [dim]default: random[/dim]"
+        ),
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="Runs, with seeds 0, 1, 2 … [dim]default: 1[/dim]")] = None,
     preset: Annotated[
@@ -137,11 +139,12 @@ def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -
 
     from fedstruct.experiments.experiment import Runs, folder_name, prepare_process
     from fedstruct.experiments.folder import RunFolder
-    from fedstruct.experiments.show import result_table, say, watching
+    from fedstruct.experiments.show import result_table, say, watching, working
     from fedstruct.experiments.words import exposure_words
 
     prepare_process()
-    runs = Runs(experiment)
+    with working("graph and partition"):
+        runs = Runs(experiment)
     folder = RunFolder(out, folder_name(experiment), experiment.to_toml())
     results: list[Any] = []
     summary: dict[str, Any] = {}
@@ -164,6 +167,55 @@ def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -
     say(f"\n{exposure_words(summary['runs'][0]['exposure'])}")
     path = escape(str(folder.path))
     say(f"\nSaved in {path}. Who learned what from whom: [bold]fedstruct ledger {path}[/bold]")
+
+
+@app.command(
+    epilog="Examples: [bold]fedstruct partition cora --by louvain[/bold] · "
+    "[bold]fedstruct partition cora --by kmeans --parties 5 --out owners.txt[/bold], then "
+    "[bold]fedstruct run cora --partition owners.txt[/bold]"
+)
+def partition(
+    dataset: Annotated[str, typer.Argument(help="A name that `fedstruct datasets` lists, or an .npz file.")],
+    parties: Annotated[int | None, typer.Option(help="How many owners. [dim]default: 10[/dim]")] = None,
+    by: Annotated[
+        str, typer.Option(help="random, louvain, kmeans, attribute:NAME, or a file of owners, one per node.")
+    ] = "random",
+    seed: Annotated[int, typer.Option(min=0, help="Draws the partition; the same seed, the same parts.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(help="Write each node's owner to a new .txt or .npy file, for `run --partition`.")
+    ] = None,
+    card: Annotated[bool, typer.Option("--card", help="Show the card even when the owners are written.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Give a graph's nodes to owners, and show what the parts are like."""
+    from rich.markup import escape
+
+    from fedstruct.experiments.card import Card
+    from fedstruct.experiments.config import Experiment
+    from fedstruct.experiments.experiment import prepare_process
+    from fedstruct.experiments.protocol import prepared
+    from fedstruct.experiments.show import say, working
+    from fedstruct.experiments.show_card import show_card
+    from fedstruct.graph.partition import check_new, write_owners
+
+    experiment = Experiment.of({"dataset": dataset, "parties": parties, "partition": by})
+    if out is not None:
+        check_new(out)
+    prepare_process()
+    with working("graph and partition"):
+        parts = experiment.cut(prepared(experiment.load_graph()), seed)
+    if out is not None:
+        write_owners(parts, out)
+    if card or as_json or out is None:
+        with working("second hop of the exchange"):
+            found = Card.of(parts)
+        if as_json:
+            _print_json({"seed": seed, "out": None if out is None else str(out), **found.as_json()})
+            return
+        show_card(found)
+    if out is not None:
+        path = escape(str(out))
+        say(f"{parts.graph.nodes:,} owners are in {path}. Train with [bold]--partition {path}[/bold].")
 
 
 @app.command(epilog="Example: [bold]fedstruct ledger runs/cora-fedstruct-… --party party-1[/bold]")
