@@ -98,7 +98,7 @@ def run(
     partition: Annotated[
         str | None,
         typer.Option(
-            help="random, louvain, kmeans, attribute:NAME, or a file of owners, one per node. [dim]default: random[/dim]"
+            help="random, louvain, kmeans, attribute:NAME, or a file of one owner per node. [dim]default: random[/dim]"
         ),
     ] = None,
     seeds: Annotated[int | None, typer.Option(help="Runs, with seeds 0, 1, 2 … [dim]default: 1[/dim]")] = None,
@@ -175,10 +175,12 @@ def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -
     "[bold]fedstruct run cora --partition owners.txt[/bold]"
 )
 def partition(
-    dataset: Annotated[str, typer.Argument(help="A name that `fedstruct datasets` lists, or an .npz file.")],
+    dataset: Annotated[
+        str, typer.Argument(help="A name that `fedstruct datasets` lists, or an .npz file.", metavar="DATASET")
+    ],
     parties: Annotated[int | None, typer.Option(help="How many owners. [dim]default: 10[/dim]")] = None,
     by: Annotated[
-        str, typer.Option(help="random, louvain, kmeans, attribute:NAME, or a file of owners, one per node.")
+        str, typer.Option(help="random, louvain, kmeans, attribute:NAME, or a file of one owner per node.")
     ] = "random",
     seed: Annotated[int, typer.Option(min=0, help="Draws the partition; the same seed, the same parts.")] = 0,
     out: Annotated[

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from fedstruct.experiments.result import exposures
 from fedstruct.federation.local import LocalFederation
-from fedstruct.graph.graph import UNKNOWN
+from fedstruct.graph.graph import UNKNOWN, count_edges
 from fedstruct.graph.partition import Partition
+from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.methods.exchange import EXCHANGE, ExchangeParty, Multiply, Sizes, StructureOptions
+from fedstruct.structure.exposure import Exposure
 
 
 @dataclass(frozen=True)
-class PartCard:
+class Part:
     """One party's part; undirected edges count once."""
 
     party: str
@@ -29,6 +30,19 @@ class PartCard:
     read_off: float | None
     """The share of its inner edges that some peer reads off; None where it has none."""
 
+    @classmethod
+    def of(cls, own: PartyGraph, exposure: Exposure) -> Self:
+        borders = (own.outgoing, own.incoming) if own.directed else (own.outgoing,)
+        return cls(
+            party=own.name,
+            nodes=own.nodes,
+            inner_edges=count_edges(own.inner, own.directed),
+            border_edges=sum(len(border) for border in borders),
+            neighbours=len(np.unique(np.concatenate([border.peer for border in borders]))),
+            classes=np.bincount(own.labels[own.labels != UNKNOWN], minlength=own.classes).tolist(),
+            read_off=_share(exposure.inner_by_any, exposure.inner_edges),
+        )
+
 
 @dataclass(frozen=True)
 class Card:
@@ -38,12 +52,12 @@ class Card:
     partition: str
     nodes: int
     edges: int
-    parties: list[PartCard]
+    parties: list[Part]
     classes: list[int]
     border_share: float | None
     """The share of edges that cross a border."""
     homophily_inside: float | None
-    """The share of inner edges whose ends carry the same label."""
+    """The share of inner edges with both ends of one class, where both are known."""
     homophily_across: float | None
     label_skew: float | None
     """The mean total variation distance between a party's class shares and the federation's."""
@@ -53,7 +67,7 @@ class Card:
     """p of that exchange, the entries kept per node."""
 
     @classmethod
-    def of(cls, parts: Partition) -> Card:
+    def of(cls, parts: Partition) -> Self:
         """Look at a partition from above; what peers read off is found by the parties themselves, in an exchange.
 
         >>> from fedstruct.graph import generate, partition
@@ -61,49 +75,28 @@ class Card:
         >>> sum(p.inner_edges for p in found.parties) + sum(p.border_edges for p in found.parties) // 2 == found.edges
         True
         """
-        graph, owner, parties = parts.graph, parts.owner, len(parts)
-        u, v = graph.adjacency.tocoo().coords
-        once = graph.directed | (u <= v)
-        u, v = u[once], v[once]
-        here, there = owner[u], owner[v]
-        inside = here == there
-        same = graph.labels[u] == graph.labels[v]
-        labelled = (graph.labels[u] != UNKNOWN) & (graph.labels[v] != UNKNOWN)
-
-        inner = np.bincount(here[inside], minlength=parties)
-        border = np.bincount(np.concatenate([here[~inside], there[~inside]]), minlength=parties)
-        pairs = np.unique(np.stack([np.minimum(here, there), np.maximum(here, there)])[:, ~inside], axis=1)
-        neighbours = np.bincount(pairs.ravel(), minlength=parties)
-        known = graph.labels != UNKNOWN
-        classes = np.zeros((parties, graph.classes), np.int64)
-        np.add.at(classes, (owner[known], graph.labels[known]), 1)
-
+        graph = parts.graph
         options = StructureOptions.of(layers_structure=2)
-        exposed = _exposure(parts, options)
-        read = {e["party"]: e["inner_by_any"] for e in exposed["parties"]}
+        exposed = exposures(parts, options)
+        parties = [Part.of(own, exposure) for own, exposure in zip(parts.parties, exposed, strict=True)]
+        classes = np.array([p.classes for p in parties])
+
+        u, v = graph.adjacency.tocoo().coords
+        known = (graph.labels[u] != UNKNOWN) & (graph.labels[v] != UNKNOWN) & (graph.directed | (u <= v))
+        same = graph.labels[u] == graph.labels[v]
+        inside = parts.owner[u] == parts.owner[v]
         return cls(
             graph=graph.name,
             partition=parts.name,
             nodes=graph.nodes,
             edges=graph.edges,
-            parties=[
-                PartCard(
-                    party=p.name,
-                    nodes=p.nodes,
-                    inner_edges=int(inner[i]),
-                    border_edges=int(border[i]),
-                    neighbours=int(neighbours[i]),
-                    classes=classes[i].tolist(),
-                    read_off=read[p.name] / int(inner[i]) if inner[i] else None,
-                )
-                for i, p in enumerate(parts.parties)
-            ],
+            parties=parties,
             classes=classes.sum(axis=0).tolist(),
-            border_share=_share(~inside),
-            homophily_inside=_share(same[inside & labelled]),
-            homophily_across=_share(same[~inside & labelled]),
+            border_share=_share(sum(p.border_edges for p in parties) // 2, graph.edges),
+            homophily_inside=_share(int((same & known & inside).sum()), int((known & inside).sum())),
+            homophily_across=_share(int((same & known & ~inside).sum()), int((known & ~inside).sum())),
             label_skew=label_skew(classes),
-            read_off=exposed["inner_share"] if inner.any() else None,
+            read_off=_share(sum(e.inner_by_any for e in exposed), sum(e.inner_edges for e in exposed)),
             prune=options.prune,
         )
 
@@ -127,17 +120,15 @@ def label_skew(classes: np.ndarray) -> float | None:
     return float(abs(shares - everybody).sum(axis=1).mean() / 2)
 
 
-def _exposure(parts: Partition, options: StructureOptions) -> dict[str, Any]:
-    """What the parties find that their peers read off the blocks of the second hop, as they post these."""
-    names = tuple(p.name for p in parts.parties)
+def exposures(parts: Partition, options: StructureOptions) -> list[Exposure]:
+    """What each party finds that its peers read off the blocks of the second hop, as it posts these."""
+    names = tuple(own.name for own in parts.parties)
     parties = [ExchangeParty(own, names, options) for own in parts.parties]
     federation = LocalFederation(parties, EXCHANGE, run="card")
-    federation.ask(Sizes(np.array([p.nodes for p in parts.parties])))
+    federation.ask(Sizes(np.array([own.nodes for own in parts.parties])))
     federation.ask(Multiply(2))
-    found = exposures([p.exposure for p in parties if p.exposure is not None])
-    assert found is not None
-    return found
+    return [p.exposure for p in parties if p.exposure is not None]
 
 
-def _share(true: np.ndarray) -> float | None:
-    return float(true.mean()) if true.size else None
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None

@@ -29,13 +29,13 @@ class Runs:
         self.method = experiment.build_method()
         self.graph = prepared(graph or experiment.load_graph())
         # Bad settings are found out before the first run, and before a folder is made.
-        self.parties = len(experiment.cut(self._split(0), 0))
+        self._first = experiment.cut(self._split(0), 0)
+        self.parties = len(self._first)
 
     def one(self, seed: int, watch: Watch | None = None) -> RunResult:
         e = self.experiment
-        graph = self._split(seed)
         protocol = GIVEN if self.graph.split is not None else ICLR2025
-        parts = e.cut(graph, seed)
+        parts = e.cut(self._split(seed), seed) if seed else self._first
         return run(self.method, parts, seed, separate=e.separate, protocol=protocol, watch=watch)
 
     def all(self, jobs: int = 1, watch: Watch | None = None) -> Iterator[RunResult]:

@@ -67,18 +67,19 @@ def _whole(card: Card) -> Table:
     table.add_row("border edges", f"{_percent(card.border_share, 1)} of {_count(card.edges, 'edge', 'edges')}")
     inside, across = _figure(card.homophily_inside), _figure(card.homophily_across)
     table.add_row("homophily", f"{inside} inside parties, {across} across borders: edges with both ends of one class")
-    skew = _figure(card.label_skew)
+    skew, read = "–", "–"
     if card.label_skew is not None:
-        skew += (
-            f": on average, {_percent(card.label_skew, 0)} of a party's labelled nodes would need another class "
-            "for its mixture to be everybody's (total variation distance)"
+        skew = (
+            f"{_figure(card.label_skew)}: on average, {_percent(card.label_skew, 0)} of a party's labelled nodes would "
+            "need another class for its mixture to be everybody's (total variation distance)"
+        )
+    if card.read_off is not None:
+        read = (
+            f"at least {_percent(card.read_off, 1)} of inner edges, exactly, by some peer: second hop of the "
+            f"structure exchange, p = {card.prune}"
         )
     table.add_row("label skew", skew)
-    table.add_row(
-        "read off",
-        f"at least {_percent(card.read_off, 1)} of inner edges, exactly, by some peer, at the second hop of the "
-        f"structure exchange (p = {card.prune})",
-    )
+    table.add_row("read off", read)
     return table
 
 
@@ -86,7 +87,7 @@ def bars(counts: list[int], tallest: float) -> str:
     """A bar per class, its height the class's share; `tallest` is the share of a full one.
 
     >>> bars([8, 0, 2, 6], tallest=0.5)
-    '█·▃▇'
+    '█·▂▆'
     """
     whole = sum(counts)
     if whole == 0:

@@ -67,7 +67,7 @@ def shared_out(communities: Sequence[np.ndarray], parties: int) -> np.ndarray:
     the one with the lower first node comes first.
 
     >>> shared_out([np.arange(0, 30), np.arange(30, 34), np.arange(34, 36)], parties=2).tolist()[28:]
-    [0, 0, 1, 1, 1, 1, 1, 1]
+    [0, 0, 1, 1, 1, 1, 0, 0]
     """
     nodes = sum(len(c) for c in communities)
     most = nodes // parties + 20
