@@ -49,14 +49,14 @@ def figures(result):
 # Mistakes: one sentence on stderr, nothing on stdout, exit code 2.
 
 
-def file_with(**changed):
+def file_with(command=("run",), **changed):
     """Writes the small graph with some of its arrays changed, or left out."""
 
     def write(folder, graph):
         with np.load(graph) as file:
             arrays = {**file, **{k: v(file[k]) if callable(v) else v for k, v in changed.items()}}
         np.savez(folder / "changed.npz", **{k: v for k, v in arrays.items() if v is not None})
-        return ["run", "changed.npz"]
+        return [*command, "changed.npz"]
 
     return write
 
@@ -97,7 +97,7 @@ def run(*arguments):
 
 
 def command(*arguments):
-    return lambda folder, graph: list(arguments)
+    return lambda folder, graph: [graph if a == "GRAPH" else a for a in arguments]
 
 
 MISTAKES = {
@@ -128,6 +128,43 @@ MISTAKES = {
     "partition by a file of another length": (
         a_file("owners.txt", "a\nb\n", "run", "GRAPH", "--partition", "owners.txt"),
         "the owners are of shape (2,), but small has 120 nodes",
+    ),
+    "unknown partition near another": (
+        run("--partition", "luvain"),
+        "unknown partition 'luvain': did you mean 'louvain'?",
+    ),
+    "more communities than nodes": (run("--partition", "louvain", "--parties", "121"), "cannot share the 120 nodes"),
+    "clusters without features": (
+        file_with(x=lambda x: x[:, :0], command=("run", "--partition", "kmeans")),
+        "changed has no features for K-means to go by; take louvain or random instead",
+    ),
+    "a partition by something unknown": (
+        command("partition", "GRAPH", "--by", "k-means"),
+        "unknown partition 'k-means': did you mean 'kmeans'?; or give a file of owners",
+    ),
+    "a partition of no graph": (command("partition", "coar"), "unknown dataset 'coar': did you mean 'cora'?"),
+    "a partition for nobody": (command("partition", "GRAPH", "--parties", "0"), "'parties' is 0, but it should be"),
+    "a partition for more than there are": (
+        command("partition", "GRAPH", "--by", "kmeans", "--parties", "121"),
+        "121 parties cannot share the 120 nodes of small; ask for fewer",
+    ),
+    "a partition by no attribute": (command("partition", "GRAPH", "--by", "attribute:bank"), "has no attributes"),
+    "a partition by a missing file": (command("partition", "GRAPH", "--by", "none.txt"), "no file of owners none.txt"),
+    "a partition by a file of fewer owners": (
+        a_file("owners.txt", "a\n" * 120, "partition", "GRAPH", "--by", "owners.txt", "--parties", "2"),
+        "owners.txt names 1 owners, not 2; leave out --parties",
+    ),
+    "owners written over a file": (
+        a_file("owners.txt", "mine", "partition", "GRAPH", "--out", "owners.txt"),
+        "owners.txt exists and is not overwritten; give another --out",
+    ),
+    "owners written to another kind of file": (
+        command("partition", "GRAPH", "--out", "owners.csv"),
+        "owners are written to a .npy or .txt file, and owners.csv is none; rename it",
+    ),
+    "owners written to no folder": (
+        command("partition", "GRAPH", "--out", "none/owners.txt"),
+        "there is no folder none to write owners.txt into",
     ),
     "unknown preset": (run("--preset", "papr"), "unknown preset 'papr': did you mean 'paper'?"),
     "preset without settings": (run("--preset", "paper"), "preset 'paper' has no settings for"),
@@ -220,6 +257,9 @@ def test_a_data_folder_that_is_none(monkeypatch):
         (["ledger"], "RUN"),
         (["lager"], "ledger"),
         (["ledger", ".", "--seed", "-1"], "--seed"),
+        (["partition"], "DATASET"),
+        (["partition", "cora", "--seed", "-1"], "--seed"),
+        (["partition", "cora", "--seed", "one"], "--seed"),
     ],
 )
 def test_what_cannot_be_understood_is_said_to_be_so(arguments, named):
@@ -448,6 +488,78 @@ def test_owners_from_a_file_and_labels_that_nobody_knows(here):
     assert [p["party"] for p in result["runs"][0]["exposure"]["parties"]] == ["nord", "ost", "sued"]
 
 
+@pytest.mark.parametrize("partition", ["louvain", "kmeans"])
+def test_communities_train(graph, partition):
+    said = typed("run", graph, *QUICK, "--partition", partition, "--json")
+    assert (said.code, said.err) == (0, "")
+    result = strictly(said.out)
+    assert (result["parties"], result["partition"], len(result["runs"])) == (3, partition, 2)
+
+
+# Partitions.
+
+
+@pytest.mark.parametrize("by", ["random", "louvain", "kmeans"])
+def test_written_owners_train_the_same_parts(here, graph, by):
+    written = typed("partition", graph, "--by", by, "--parties", "11", "--out", "owners.txt")
+    assert (written.code, written.err) == (0, "")
+    assert words(written.out) == "120 owners are in owners.txt. Train with --partition owners.txt."
+    assert len((here / "owners.txt").read_text().splitlines()) == 120
+    quick = ("--set", "rounds=4", "--set", "layers_structure=3", "--json")
+    drawn = strictly(typed("run", graph, "--parties", "11", "--partition", by, *quick).out)
+    given = strictly(typed("run", graph, "--partition", "owners.txt", *quick).out)
+    assert figures({**given, "partition": by}) == figures(drawn)
+
+
+def test_a_card_in_json_is_that_of_the_run(here, graph):
+    told = strictly(typed("partition", graph, "--by", "louvain", "--parties", "3", "--seed", "1", "--json").out)
+    assert (told["seed"], told["out"], told["graph"], told["partition"]) == (1, None, "small", "louvain")
+    assert told["nodes"] == sum(p["nodes"] for p in told["parties"]) == 120
+    assert told["edges"] == sum(2 * p["inner_edges"] + p["border_edges"] for p in told["parties"]) / 2
+    run = strictly(typed("run", graph, *QUICK, "--partition", "louvain", "--json").out)["runs"][1]
+    assert told["read_off"] == run["exposure"]["inner_share"]
+    for exposed, part in zip(run["exposure"]["parties"], told["parties"], strict=True):
+        assert (part["party"], part["inner_edges"]) == (exposed["party"], exposed["inner_edges"])
+
+    again = typed("partition", graph, "--by", "louvain", "--parties", "3", "--seed", "1", "--out", "o.npy", "--json")
+    assert strictly(again.out) == {**told, "out": "o.npy"}
+    by_file = strictly(typed("partition", graph, "--by", "o.npy", "--seed", "1", "--json").out)
+    assert by_file == {**told, "partition": "o.npy"}
+    assert [p.name for p in here.iterdir() if p.name != "runs"] == ["o.npy"]
+
+
+def test_a_card_shows_its_figures(here, graph):
+    said = typed("partition", graph, "--parties", "3", "--by", "louvain")
+    assert (said.code, said.err) == (0, "")
+    assert list(here.iterdir()) == []
+    told = strictly(typed("partition", graph, "--parties", "3", "--by", "louvain", "--json").out)
+    shown = words(said.out)
+    assert shown.startswith("small, 3 parties (louvain)")
+    for part in told["parties"]:
+        figures = [part["nodes"], part["inner_edges"], part["border_edges"], part["neighbours"]]
+        assert " ".join([part["party"], *map(str, figures), f"{100 * part['read_off']:.0f} %"]) in shown
+    assert f"{100 * told['border_share']:.1f} % of {told['edges']} edges" in shown
+    assert f"{told['homophily_inside']:.2f} inside parties, {told['homophily_across']:.2f} across borders" in shown
+    assert f"label skew {told['label_skew']:.2f}: on average, " in shown
+    assert f"at least {100 * told['read_off']:.1f} % of inner edges" in shown
+    both = typed("partition", graph, "--parties", "3", "--by", "louvain", "--out", "owners.txt", "--card")
+    assert both.out.startswith(said.out)
+    assert "120 owners are in owners.txt" in words(both.out[len(said.out) :])
+
+
+@pytest.mark.parametrize("classes", [1, 2, 40])
+def test_a_card_of_any_classes_or_none_and_of_one_party(here, classes):
+    made = planted(nodes=60, classes=max(classes, 2))
+    labels = made.labels if classes > 1 else np.full(60, -1)
+    npz.write(replace(made, labels=labels, attributes={"[bank]": np.array(["[red]", "x"] * 30)}), here / "some.npz")
+    for more in (["--parties", "1"], ["--parties", "60"], ["--by", "attribute:[bank]"]):
+        said = typed("partition", "some.npz", *more)
+        assert (said.code, said.err) == (0, "")
+        assert strictly(typed("partition", "some.npz", *more, "--json").out)["nodes"] == 60
+        assert max(map(len, said.out.splitlines())) <= 80
+    assert "[red] 30" in words(said.out)
+
+
 # The ledger.
 
 
@@ -573,7 +685,7 @@ def test_the_version_is_printed():
         assert said == (0, f"fedstruct {fedstruct.__version__}\n", "")
 
 
-@pytest.mark.parametrize("command", [[], ["demo"], ["run"], ["ledger"], ["datasets"]], ids=" ".join)
+@pytest.mark.parametrize("command", [[], ["demo"], ["run"], ["partition"], ["ledger"], ["datasets"]], ids=" ".join)
 def test_help_has_an_example(command):
     short, long = (typed(*command, flag) for flag in ("-h", "--help"))
     assert short == long

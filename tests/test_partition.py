@@ -12,7 +12,7 @@ import fedstruct as fs
 from fedstruct.errors import FedstructError
 from fedstruct.graph.generate import planted
 from fedstruct.graph.graph import Graph
-from fedstruct.graph.partition import read_owners
+from fedstruct.graph.partition import read_owners, write_owners
 from fedstruct.graph.party_graph import Border
 from strategies import graphs, partitions
 
@@ -255,6 +255,13 @@ def test_owners_by_number_are_in_the_order_of_their_numbers():
     assert [sorted(nodes.tolist()) for nodes in parts.nodes] == [[2], [1], [0, 3]]
 
 
+def test_numbers_in_names_are_in_order_too():
+    graph = planted(nodes=5)
+    parts = fs.partition.by_vector(graph, ["bank 10", "bank 9", "9", "10", "bank 9b"])
+    assert [p.name for p in parts.parties] == ["9", "10", "bank 9", "bank 9b", "bank 10"]
+    assert [nodes.tolist() for nodes in parts.nodes] == [[2], [3], [1], [4], [0]]
+
+
 def test_owners_from_an_attribute():
     graph = replace(planted(nodes=4), attributes={"bank": np.array(["b", "a", "b", "c"]), "year": np.arange(4)})
     parts = fs.partition.by_attribute(graph, "bank")
@@ -287,6 +294,49 @@ def test_owners_are_read_from_a_file(tmp_path):
     assert read_owners(tmp_path / "owners.txt").tolist() == ["nord", "sued", "nord"]
     np.save(tmp_path / "owners.npy", np.array([3, 1, 2]))
     assert read_owners(tmp_path / "owners.npy").tolist() == [3, 1, 2]
+
+
+@pytest.mark.parametrize("name", ["owners.txt", "owners.npy"])
+def test_owners_that_are_written_give_the_same_parts_again(tmp_path, name):
+    graph = replace(planted(nodes=60), attributes={"year": np.arange(60) % 3 - 1, "rate": np.arange(60) % 4 / 8})
+    made = [
+        fs.partition.random(graph, parties=12, seed=3),
+        fs.partition.louvain(graph, parties=11, seed=3),
+        fs.partition.kmeans(graph, parties=3, seed=3),
+        fs.partition.by_attribute(graph, "year", seed=3),
+        fs.partition.by_attribute(graph, "rate", seed=3),
+        fs.partition.by_vector(graph, ["Bank 10", "bank 9", "Übersee", "b"] * 15, seed=3),
+    ]
+    for i, parts in enumerate(made):
+        path = tmp_path / f"{i}-{name}"
+        write_owners(parts, path)
+        again = fs.partition.by_vector(graph, read_owners(path), seed=3)
+        assert [p.name for p in again.parties] == [p.name for p in parts.parties]
+        assert np.array_equal(again.owner, parts.owner)
+        for mine, same_file in zip(parts.parties, again.parties, strict=True):
+            same(mine, same_file)
+
+
+@pytest.mark.parametrize("odd", ["a,b", "a\nb", " a", "a ", "", "a\x85b"])
+def test_names_that_no_line_can_hold(tmp_path, odd):
+    parts = fs.partition.by_vector(planted(nodes=4), np.array([odd, "c", "c", odd]))
+    with pytest.raises(FedstructError, match=r"a comma, a line break or a space at its end; write to a \.npy file"):
+        write_owners(parts, tmp_path / "owners.txt")
+    assert list(tmp_path.iterdir()) == []
+    write_owners(parts, tmp_path / "owners.npy")
+    assert read_owners(tmp_path / "owners.npy").tolist() == [odd, "c", "c", odd]
+
+
+def test_a_file_of_owners_is_not_written_over(tmp_path):
+    parts = fs.partition.random(planted(nodes=4), parties=2)
+    (tmp_path / "owners.txt").write_text("mine")
+    with pytest.raises(FedstructError, match=r"owners\.txt exists and is not overwritten; give another --out"):
+        write_owners(parts, tmp_path / "owners.txt")
+    assert (tmp_path / "owners.txt").read_text() == "mine"
+    with pytest.raises(FedstructError, match=r"there is no folder .*none to write owners\.txt into"):
+        write_owners(parts, tmp_path / "none" / "owners.txt")
+    with pytest.raises(FedstructError, match=r"written to a \.npy or \.txt file, and .*owners\.csv is none"):
+        write_owners(parts, tmp_path / "owners.csv")
 
 
 @pytest.mark.parametrize("name", ["owners.txt", "owners.npy"])

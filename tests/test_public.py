@@ -22,7 +22,7 @@ PUBLIC = [
     "split",
 ]
 
-HEAVY = ("torch", "torch_geometric", "polars", "scipy", "sklearn", "pydantic", "cryptography")
+HEAVY = ("torch", "torch_geometric", "polars", "scipy", "sklearn", "networkx", "pydantic", "cryptography")
 
 
 def test_these_are_the_public_names():

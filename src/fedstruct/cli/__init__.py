@@ -13,6 +13,7 @@ import typer
 from fedstruct.cli.compare import compare
 from fedstruct.cli.look import datasets, ledger
 from fedstruct.cli.options import fail
+from fedstruct.cli.partition import partition
 from fedstruct.cli.run import demo, run
 from fedstruct.errors import FedstructError
 
@@ -36,6 +37,11 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {
     compare: [
         "fedstruct compare cora --methods fedstruct,fedsgd-dgcn,central-dgcn --seeds 5",
         "fedstruct compare cora --methods all",
+    ],
+    partition: [
+        "fedstruct partition cora --by louvain",
+        "fedstruct partition cora --by kmeans --parties 5 --out owners.txt",
+        "fedstruct run cora --partition owners.txt",
     ],
     ledger: ["fedstruct ledger runs/cora-fedstruct-… --party party-1"],
     datasets: ["FEDSTRUCT_DATA=~/graphs fedstruct datasets"],

@@ -15,7 +15,9 @@ Dataset = Annotated[str, typer.Argument(help=DATASET)]
 Parties = Annotated[int | None, typer.Option(help="How many owners. [dim]default: 10[/dim]")]
 Owners = Annotated[
     str | None,
-    typer.Option(help="random, attribute:NAME, or a file with one owner per node. [dim]default: random[/dim]"),
+    typer.Option(
+        help="random, louvain, kmeans, attribute:NAME, or a file of one owner per node. [dim]default: random[/dim]"
+    ),
 ]
 Seeds = Annotated[int | None, typer.Option(help="Runs, with seeds 0, 1, 2 … [dim]default: 1[/dim]")]
 Preset = Annotated[

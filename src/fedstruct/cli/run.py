@@ -105,11 +105,12 @@ def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -
     from fedstruct.experiments.experiment import Runs, folder_name
     from fedstruct.experiments.folder import RunFolder
     from fedstruct.experiments.process import prepare_process
-    from fedstruct.experiments.show import result_table, say, watching
+    from fedstruct.experiments.show import result_table, say, watching, working
     from fedstruct.experiments.words import exposure_words
 
     prepare_process()
-    runs = Runs(experiment)
+    with working("graph and partition"):
+        runs = Runs(experiment)
     folder = RunFolder(out, folder_name(experiment), experiment.to_toml())
     results: list[dict[str, Any]] = []
     summary: dict[str, Any] = {}

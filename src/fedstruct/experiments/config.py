@@ -17,6 +17,9 @@ from fedstruct.graph.partition import Partition
 from fedstruct.methods import Method, made
 from fedstruct.methods.options import explained
 
+DRAWN = {"random": partition.random, "louvain": partition.louvain, "kmeans": partition.kmeans}
+"""Partitions into as many parties as asked for, drawn anew for each seed."""
+
 
 class Experiment(BaseModel):
     """A dataset, a method and its options, a partition, and how many seeds."""
@@ -55,14 +58,14 @@ class Experiment(BaseModel):
     def cut(self, graph: Graph, seed: int) -> Partition:
         """The partition of one seed; the same for every method."""
         how = self.partition
-        if how == "random":
-            return partition.random(graph, 10 if self.parties is None else self.parties, seed)
+        if how in DRAWN:
+            return DRAWN[how](graph, 10 if self.parties is None else self.parties, seed)
         if how.startswith("attribute:"):
             return self._as_many(partition.by_attribute(graph, how.removeprefix("attribute:"), seed))
-        if Path(how).suffix in (".npy", ".txt"):
+        if Path(how).suffix in partition.OWNER_FILES:
             return self._as_many(partition.by_vector(graph, partition.read_owners(Path(how)), seed, name=how))
         raise unknown(
-            "partition", how, ["random", "attribute:NAME"], "; or give a file of owners (.npy, .txt), one per node"
+            "partition", how, [*DRAWN, "attribute:NAME"], "; or give a file of owners (.npy, .txt), one per node"
         )
 
     def cut_key(self, seed: int) -> tuple[Any, ...]:

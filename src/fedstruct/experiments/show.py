@@ -10,7 +10,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from fedstruct.federation.watch import Watch
@@ -83,6 +83,16 @@ def watching(runs: int, what: str = "seeds") -> Iterator[Bar]:
     )  # fmt: skip
     with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as progress:
         yield Bar(progress, runs, what)
+
+
+@contextmanager
+def working(on: str) -> Iterator[None]:
+    """Says what is worked on while the block runs, where nothing can be counted; silent as `watching` is."""
+    stderr = Console(stderr=True)
+    columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+    with Progress(*columns, console=stderr, transient=True, disable=not stderr.is_terminal) as progress:
+        progress.add_task(on, total=None)
+        yield
 
 
 def result_table(summary: dict[str, Any]) -> None:

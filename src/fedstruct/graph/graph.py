@@ -88,8 +88,7 @@ class Graph:
     @property
     def edges(self) -> int:
         """How many edges there are; an undirected one counts once."""
-        loops = np.count_nonzero(self.adjacency.diagonal())
-        return int(self.adjacency.nnz if self.directed else (self.adjacency.nnz + loops) // 2)
+        return count_edges(self.adjacency, self.directed)
 
     @property
     def weighted(self) -> bool:
@@ -169,6 +168,12 @@ class Graph:
             data.val_mask = torch.from_numpy(self.split == VALIDATION)
             data.test_mask = torch.from_numpy(self.split == TEST)
         return data
+
+
+def count_edges(adjacency: csr_array, directed: bool) -> int:
+    """How many edges an adjacency holds; an undirected one counts once."""
+    loops = np.count_nonzero(adjacency.diagonal())
+    return int(adjacency.nnz if directed else (adjacency.nnz + loops) // 2)
 
 
 def as_labels(labels: Any, name: str) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,13 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from fedstruct.errors import FedstructError, unknown
+from fedstruct.graph import communities
 from fedstruct.graph.graph import Graph
 from fedstruct.graph.party_graph import Border, PartyGraph
 from fedstruct.seeds import stream
+
+OWNER_FILES = (".npy", ".txt")
+"""The files that name the owner of each node: a NumPy array, or text with one owner per line."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +63,31 @@ def random(graph: Graph, parties: int, seed: int = 0) -> Partition:
         owner[node] = empty
         counts[giver] -= 1
         counts[empty] += 1
-    return cut(graph, owner, [f"party-{i + 1}" for i in range(parties)], seed, "random")
+    return cut(graph, owner, _numbered(parties), seed, "random")
+
+
+def louvain(graph: Graph, parties: int, seed: int = 0) -> Partition:
+    """Communities found by the Louvain method, so that few edges cross a border; parties are of about the same size.
+
+    >>> graph = Graph.from_edges([[0, 1, 2, 3], [1, 0, 3, 2]], features=np.eye(4), labels=[0, 1, 0, 1])
+    >>> [len(p.outgoing) for p in louvain(graph, parties=2).parties]
+    [0, 0]
+    """
+    _check_count(parties, graph)
+    owner = communities.shared_out(communities.by_edges(graph, seed), parties)
+    return cut(graph, owner, _numbered(parties), seed, "louvain")
+
+
+def kmeans(graph: Graph, parties: int, seed: int = 0) -> Partition:
+    """Clusters of nodes with similar features, found by K-means; parties are of about the same size.
+
+    >>> graph = Graph.from_edges([[0, 1], [2, 3]], features=[[0.0], [0.1], [5.0], [5.1]], labels=[0, 0, 1, 1])
+    >>> [sorted(nodes.tolist()) for nodes in kmeans(graph, parties=2).nodes]
+    [[0, 1], [2, 3]]
+    """
+    _check_count(parties, graph)
+    owner = communities.shared_out(communities.by_features(graph, parties, seed), parties)
+    return cut(graph, owner, _numbered(parties), seed, "kmeans")
 
 
 def pooled(parts: Partition) -> Partition:
@@ -67,13 +96,14 @@ def pooled(parts: Partition) -> Partition:
 
 
 def by_vector(graph: Graph, owners: Any, seed: int = 0, name: str = "given") -> Partition:
-    """Owners as given: one name or number per node; the parties are in sorted order of their names."""
+    """Owners as given: one name or number per node; parties are in the order of their names, 2 before 10."""
     owners = np.asarray(owners)
     if owners.shape != (graph.nodes,):
         raise FedstructError(f"the owners are of shape {owners.shape}, but {graph.name} has {graph.nodes} nodes")
     names, owner = np.unique(owners, return_inverse=True)
     labels = [f"party-{n}" if owners.dtype.kind in "iu" else str(n) for n in names]
-    return cut(graph, owner, labels, seed, name)
+    order = sorted(range(len(labels)), key=lambda i: (_numbers_padded(labels[i]), labels[i]))
+    return cut(graph, np.argsort(order)[owner], [labels[i] for i in order], seed, name)
 
 
 def by_attribute(graph: Graph, attribute: str, seed: int = 0) -> Partition:
@@ -147,6 +177,15 @@ def _grouped(by: np.ndarray, *columns_and_count: Any) -> list[tuple[np.ndarray, 
     return [tuple(c[bounds[i] : bounds[i + 1]] for c in sorted_columns) for i in range(parties)]
 
 
+def _numbered(parties: int) -> list[str]:
+    return [f"party-{i + 1}" for i in range(parties)]
+
+
+def _numbers_padded(name: str) -> str:
+    """A text that sorts as people count: party-2 before party-10."""
+    return re.sub(r"\d+", lambda digits: digits[0].zfill(20), name)
+
+
 def _check_count(parties: int, graph: Graph) -> None:
     if parties < 1:
         raise FedstructError(f"parties must be at least 1, not {parties}")
@@ -160,7 +199,7 @@ def read_owners(path: Path) -> np.ndarray:
         if path.suffix == ".npy":
             owners: np.ndarray = np.load(path, allow_pickle=False)
             return owners
-        lines = [line.strip() for line in path.read_text().splitlines() if line.strip()]
+        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         if any("," in line for line in lines):
             raise FedstructError(f"{path} holds a table; give a file with one owner per line and nothing else")
         return np.array(lines)
@@ -168,3 +207,32 @@ def read_owners(path: Path) -> np.ndarray:
         raise FedstructError(f"there is no file of owners {path}") from None
     except (OSError, ValueError, EOFError) as error:
         raise FedstructError(f"the file of owners {path} cannot be read: {error}") from None
+
+
+def check_new(path: Path) -> None:
+    """Refuse what `write_owners` would refuse, before anything is computed."""
+    if path.suffix not in OWNER_FILES:
+        raise FedstructError(f"owners are written to a {' or '.join(OWNER_FILES)} file, and {path} is none; rename it")
+    if path.exists():
+        raise FedstructError(f"{path} exists and is not overwritten; give another --out")
+    if not path.parent.is_dir():
+        raise FedstructError(
+            f"there is no folder {path.parent} to write {path.name} into; make it or give another --out"
+        )
+
+
+def write_owners(parts: Partition, path: Path) -> None:
+    """Write the name of each node's owner into a new file; `read_owners` and `by_vector` give the same parts again."""
+    check_new(path)
+    names = [party.name for party in parts.parties]
+    if path.suffix == ".txt" and any("," in n or n != n.strip() or len(n.splitlines()) != 1 for n in names):
+        raise FedstructError("a party's name has a comma, a line break or a space at its end; write to a .npy file")
+    owners = np.array(names)[parts.owner]
+    try:
+        with path.open("xb") as file:
+            if path.suffix == ".npy":
+                np.save(file, owners)
+            else:
+                file.write("".join(f"{name}\n" for name in owners).encode())
+    except OSError as error:
+        raise FedstructError(f"{path} cannot be written: {error.strerror}; give another --out") from None
