@@ -11,7 +11,7 @@ import typer
 
 DATASET = "A name that `fedstruct datasets` lists, or an .npz file."
 
-Dataset = Annotated[str, typer.Argument(help=DATASET)]
+Dataset = Annotated[str, typer.Argument(help=DATASET, metavar="DATASET")]
 Parties = Annotated[int | None, typer.Option(help="How many owners. [dim]default: 10[/dim]")]
 Owners = Annotated[
     str | None,

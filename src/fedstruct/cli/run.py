@@ -64,7 +64,7 @@ def demo(as_json: Json = False) -> None:
 
 
 def run(
-    dataset: Annotated[str | None, typer.Argument(help=DATASET)] = None,
+    dataset: Annotated[str | None, typer.Argument(help=DATASET, metavar="DATASET")] = None,
     method: Annotated[str | None, typer.Option(help="The method to train. [dim]default: fedstruct[/dim]")] = None,
     parties: Parties = None,
     partition: Owners = None,
