@@ -14,6 +14,7 @@ from fedstruct.cli.compare import compare
 from fedstruct.cli.look import datasets, ledger
 from fedstruct.cli.options import fail
 from fedstruct.cli.run import demo, run
+from fedstruct.cli.tune import tune
 from fedstruct.errors import FedstructError
 
 app = typer.Typer(
@@ -37,6 +38,7 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {
         "fedstruct compare cora --methods fedstruct,fedsgd-dgcn,central-dgcn --seeds 5",
         "fedstruct compare cora --methods all",
     ],
+    tune: ["fedstruct tune cora --method fedsgd-dgcn", "fedstruct tune cora --budget 40 --seeds 3 --set rounds=50"],
     ledger: ["fedstruct ledger runs/cora-fedstruct-… --party party-1"],
     datasets: ["FEDSTRUCT_DATA=~/graphs fedstruct datasets"],
 }
