@@ -15,6 +15,7 @@ from fedstruct.cli.look import datasets, ledger
 from fedstruct.cli.options import fail
 from fedstruct.cli.partition import partition
 from fedstruct.cli.run import demo, run
+from fedstruct.cli.tune import tune
 from fedstruct.errors import FedstructError
 
 app = typer.Typer(
@@ -43,6 +44,7 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {
         "fedstruct partition cora --by kmeans --parties 5 --out owners.txt",
         "fedstruct run cora --partition owners.txt",
     ],
+    tune: ["fedstruct tune cora --method fedsgd-dgcn", "fedstruct tune cora --budget 40 --seeds 3 --set rounds=50"],
     ledger: ["fedstruct ledger runs/cora-fedstruct-… --party party-1"],
     datasets: ["FEDSTRUCT_DATA=~/graphs fedstruct datasets"],
 }

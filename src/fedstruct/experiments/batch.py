@@ -20,6 +20,9 @@ from fedstruct.methods.exchange import StructureOptions
 Unit: TypeAlias = tuple[int, int]
 """A run to be done: the position of its experiment, and its seed."""
 
+Outcome: TypeAlias = RunResult | FedstructError
+"""A run, or why there is none."""
+
 
 class Batch:
     """Experiments whose runs are done together.
@@ -41,7 +44,19 @@ class Batch:
     def all(
         self, jobs: int = 1, watch: Watch | None = None, units: Iterable[Unit] | None = None
     ) -> Iterator[tuple[Unit, RunResult]]:
-        """Do the runs, or some of them; gives each as it finishes."""
+        """Do the runs, or some of them; gives each as it finishes, and ends where one fails."""
+        for (index, seed), outcome in self.outcomes(jobs, watch, units):
+            if isinstance(outcome, RunResult):
+                yield (index, seed), outcome
+            elif len(self.experiments) == 1:
+                raise outcome
+            else:
+                raise FedstructError(f"{self.experiments[index].method}, seed {seed}: {outcome}")
+
+    def outcomes(
+        self, jobs: int = 1, watch: Watch | None = None, units: Iterable[Unit] | None = None
+    ) -> Iterator[tuple[Unit, Outcome]]:
+        """The same, where a run that fails does not end the others."""
         groups = self.groups(self.units if units is None else units)
         if min(jobs, len(groups)) <= 1:
             for group in groups:
@@ -56,11 +71,16 @@ class Batch:
             grouped.setdefault(self._shares(unit), []).append(unit)
         return sorted(grouped.values(), key=lambda group: -sum(map(self._effort, group)))
 
-    def together(self, group: Sequence[Unit], watch: Watch | None = None) -> Iterator[tuple[Unit, RunResult]]:
+    def together(self, group: Sequence[Unit], watch: Watch | None = None) -> Iterator[tuple[Unit, Outcome]]:
         """The runs of one group, in this process."""
         memory: Memory | None = {} if len(group) > 1 else None
         for index, seed in group:
-            yield (index, seed), self.bench.one(self.experiments[index], self.methods[index], seed, memory, watch)
+            outcome: Outcome
+            try:
+                outcome = self.bench.one(self.experiments[index], self.methods[index], seed, memory, watch)
+            except FedstructError as error:
+                outcome = error
+            yield (index, seed), outcome
 
     def _shares(self, unit: Unit) -> Any:
         index, seed = unit
@@ -76,7 +96,7 @@ class Batch:
         rounds: int = getattr(options, "rounds", 1)
         return self.bench.graph(experiment).edges * (hops * (experiment.parties or 10) + rounds)
 
-    def _by_workers(self, groups: list[list[Unit]], jobs: int) -> Iterator[tuple[Unit, RunResult]]:
+    def _by_workers(self, groups: list[list[Unit]], jobs: int) -> Iterator[tuple[Unit, Outcome]]:
         context = multiprocessing.get_context("spawn")
         todo = deque(groups)
         workers, busy = [], list[Connection]()

@@ -60,3 +60,26 @@ def _leaves(row: dict[str, Any]) -> str:
         return "everything, into one hand (dimmed: a bound, not a federation)"
     to_coordinator, to_peers = row["leaves"].values()
     return f"{to_coordinator} to the coordinator" + ("" if to_peers == "nothing" else f", {to_peers} to peers")
+
+
+def tuning_table(told: dict[str, Any], most: int = 5) -> None:
+    """The best candidates, and in what they differ from the first one."""
+    candidates = told["candidates"]
+    start = next(c["options"] for c in candidates if c["candidate"] == 0)
+    where = f"{told['method']} on {told['dataset']}, {told['parties']} parties ({told['partition']})"
+    table = Table(title=escape(where), title_justify="left", box=None, pad_edge=False, header_style="dim")
+    table.add_column("validation accuracy", justify="right", no_wrap=True)
+    table.add_column("seeds", justify="right")
+    table.add_column("options")
+    for candidate in candidates[:most]:
+        changed = {k: v for k, v in candidate["options"].items() if v != start[k]}
+        words = ", ".join(f"{k} {_short(v)}" for k, v in changed.items()) or "the starting point"
+        table.add_row(spread(candidate["validation_accuracy"]), str(candidate["seeds"]), words)
+    out.print(table)
+    say("\nIn percent, ± the standard deviation. Options are said where they differ from the starting point, which is")
+    say(", ".join(f"{k} {_short(v)}" for k, v in start.items()) + ".")
+    say(f"{told['runs']} runs, {len(candidates)} candidates; no label of a test node was read.")
+
+
+def _short(value: Any) -> str:
+    return "×".join(map(str, value)) if isinstance(value, (tuple, list)) else f"{value}"

@@ -26,8 +26,8 @@ def _serve(pipe: Connection) -> None:
     try:
         batch = Batch(*pipe.recv())
         while True:
-            for unit, result in batch.together(pipe.recv()):
-                pipe.send((unit, result))
+            for outcome in batch.together(pipe.recv()):
+                pipe.send(outcome)
             pipe.send(None)
     except (EOFError, ConnectionError):
         raise

@@ -1,0 +1,77 @@
+"""`fedstruct tune`: choose a method's options."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedstruct.cli.options import (
+    Dataset,
+    Jobs,
+    Json,
+    OptionsOf,
+    Owners,
+    Parties,
+    Train,
+    Validation,
+    print_json,
+    settings,
+    stopped,
+)
+
+
+def tune(
+    dataset: Dataset,
+    method: Annotated[str | None, typer.Option(help="The method to tune. [dim]default: fedstruct[/dim]")] = None,
+    parties: Parties = None,
+    partition: Owners = None,
+    seeds: Annotated[int, typer.Option(min=1, help="The best candidates train with so many seeds.")] = 2,
+    budget: Annotated[int, typer.Option(min=1, help="Runs in all; a run is one candidate with one seed.")] = 20,
+    options: OptionsOf = None,
+    train: Train = None,
+    validation: Validation = None,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The folder. [dim]default: runs/DATASET-tune-METHOD-TIME[/dim]")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Choose a method's options on validation accuracy; the labels of test nodes are not there.
+
+    The settings that made the published tables, and random neighbours of them, train with one seed; the better half
+    goes on to the next seed. Options given with --set stay as they are.
+    """
+    from rich.markup import escape
+
+    from fedstruct.experiments.config import Experiment
+    from fedstruct.experiments.folder import Folder
+    from fedstruct.experiments.process import cores, prepare_process
+    from fedstruct.experiments.show import say, watching
+    from fedstruct.experiments.show_study import tuning_table
+    from fedstruct.experiments.tune import BEST, Tuning
+
+    given = settings(
+        options, dataset=dataset, method=method, parties=parties, partition=partition, seeds=seeds,
+        train=train, validation=validation,
+    )  # fmt: skip
+    experiment = Experiment.of(given)
+    prepare_process()
+    tuning = Tuning(experiment, budget)
+    folder = Folder(out, f"{Path(dataset).stem}-tune-{experiment.method}", experiment.to_toml())
+    try:
+        with watching(tuning.runs, "runs") as watch:
+            for run in tuning.search(folder.path, jobs or cores(), watch):
+                watch.finished(run["validation_accuracy"], f"candidate {run['candidate']}:", "validation")
+    except KeyboardInterrupt:
+        stopped(len(tuning.tried), tuning.runs, folder.path)
+    finally:
+        folder.discard()
+    told = tuning.as_json() | {"config": str(folder.path / BEST)}
+    if as_json:
+        print_json(told)
+        return
+    tuning_table(told)
+    path = escape(str(folder.path / BEST))
+    say(f"\nThe best is in {path}. Next: [bold]fedstruct run --config {path} --seeds 10[/bold]")

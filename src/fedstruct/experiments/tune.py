@@ -1,0 +1,163 @@
+"""Choosing a method's options on validation accuracy, within a budget of runs.
+
+The preset `code`, where it knows the dataset, and random neighbours of it each train with the first seed; the better
+half of them trains with the second seed too, the better half of these with the third, and so on. Of those that trained
+with every seed, the one with the best mean validation accuracy is chosen.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from fedstruct.errors import FedstructError
+from fedstruct.experiments.batch import Batch, Outcome
+from fedstruct.experiments.bench import Bench
+from fedstruct.experiments.config import Experiment
+from fedstruct.experiments.presets import CODE, recipe
+from fedstruct.experiments.result import RunResult, mean, std
+from fedstruct.federation.watch import Watch
+from fedstruct.graph.graph import VALIDATION, Graph
+from fedstruct.methods import made, option_names
+from fedstruct.seeds import stream
+
+SPACE: dict[str, tuple[Any, ...]] = {
+    "lr": (0.001, 0.002, 0.005, 0.01, 0.02, 0.05),
+    "lr_structure": (0.002, 0.01, 0.05, 0.1, 0.3, 1.0, 2.0),
+    "weight_decay": (1e-4, 5e-4, 1e-3, 5e-3),
+    "dropout": (0.0, 0.3, 0.5, 0.7, 0.8),
+    "rounds": (40, 60, 100, 150),
+    "local_epochs": (1, 2, 5),
+    "layers_feature": (1, 2, 3),
+    "layers_structure": (1, 2, 3, 5, 10),
+    "feature_hidden": (64, 128, 256),
+    "sage_hidden": ((64,), (128,), (64, 64), (128, 64), (256, 128)),
+}
+"""What is tried for each option: values that are usual in the field. A method is tuned in the options that it has."""
+
+TRIED, BEST = "tried.jsonl", "best.toml"
+
+
+class Tuning:
+    """A search for one method's options; the experiment's own options stay as they are.
+
+    No label of a test node is there: the bench removes them before anything else sees the graph.
+    """
+
+    def __init__(self, experiment: Experiment, budget: int, graphs: Mapping[str, Graph] | None = None) -> None:
+        self.experiment = experiment
+        self.stages = stages(budget, experiment.seeds)
+        self.bench = Bench(graphs, blind=True)
+        self.candidates = self._drawn(self.stages[0])
+        self.batch = Batch([experiment.model_copy(update={"options": c}) for c in self.candidates], self.bench)
+        self.stages = [min(many, len(self.candidates)) for many in self.stages]
+        if not any(len(own.known(VALIDATION)) for own in self.bench.parts(experiment, 0).parties):
+            raise FedstructError("tune chooses by validation accuracy, but no node is for validation; raise --val")
+        self.tried: list[dict[str, Any]] = []
+        """Every run, by seed and then by candidate; a run that failed has no accuracy but a reason."""
+
+    @property
+    def runs(self) -> int:
+        return sum(self.stages)
+
+    def search(self, folder: Path, jobs: int = 1, watch: Watch | None = None) -> Iterator[dict[str, Any]]:
+        """Try the candidates; gives each run. What was tried and what is best so far is always in the folder."""
+        order = list(range(len(self.candidates)))
+        for seed, many in enumerate(self.stages):
+            units = [(candidate, seed) for candidate in order[:many]]
+            for (candidate, _), outcome in self.batch.outcomes(jobs, watch, units):
+                noted = self._note(candidate, seed, outcome)
+                lines = [json.dumps(line) + "\n" for line in self.tried]
+                (folder / TRIED).write_text("".join(lines), encoding="utf-8")
+                yield noted
+            order = self.ranking()
+            if not any(accuracy is not None for accuracy in self.accuracies(order[0])):
+                raise FedstructError(f"every candidate failed, the first because {self.tried[0]['failed']}")
+            best = self.experiment.model_copy(update={"options": self.candidates[order[0]]})
+            (folder / BEST).write_text(best.to_toml(), encoding="utf-8")
+
+    def accuracies(self, candidate: int) -> list[float | None]:
+        """A candidate's validation accuracy with each seed that it was tried with."""
+        return [line["validation_accuracy"] for line in self.tried if line["candidate"] == candidate]
+
+    def ranking(self) -> list[int]:
+        """The candidates, best first: those that were tried with more seeds go before the others."""
+
+        def merit(candidate: int) -> tuple[int, float, int]:
+            found = [accuracy for accuracy in self.accuracies(candidate) if accuracy is not None]
+            return -len(found), -(mean(list(found)) or 0.0), candidate
+
+        return sorted(range(len(self.candidates)), key=merit)
+
+    def as_json(self) -> dict[str, Any]:
+        """The search; the candidates that were tried, best first."""
+        e = self.experiment
+        return {
+            "dataset": e.dataset,
+            "method": e.method,
+            "protocol": self.bench.protocol(e),
+            "parties": len(self.bench.parts(e, 0)),
+            "partition": e.partition,
+            "seeds": e.seeds,
+            "runs": len(self.tried),
+            "candidates": [
+                {
+                    "candidate": candidate,
+                    "options": self.candidates[candidate],
+                    "seeds": len(found),
+                    "validation_accuracy": {"mean": mean(found), "std": std(found)},
+                }
+                for candidate in self.ranking()
+                if (found := self.accuracies(candidate))
+            ],
+        }
+
+    def _drawn(self, many: int) -> list[dict[str, Any]]:
+        """The starting point, and neighbours of it: each differs in about half of the options."""
+        e = self.experiment
+        preset = "code" if e.dataset in CODE else e.preset
+        defaults = made(e.method).options.model_dump()
+        start = {**recipe(preset, e.dataset, e.method), **e.options}
+        names = [n for n in SPACE if n in option_names(e.method) and n not in e.options]
+        if "betas" in e.options:
+            names = [n for n in names if n != "layers_structure"]
+        start = {**{n: defaults[n] for n in names}, **start}
+        candidates, random = [start], stream(0, "tune", e.method)
+        for _ in range(20 * many):
+            if len(candidates) >= many or not names:
+                break
+            neighbour = dict(start)
+            for name in names:
+                if random.random() < 0.5:
+                    neighbour[name] = SPACE[name][random.integers(len(SPACE[name]))]
+            if neighbour not in candidates:
+                candidates.append(neighbour)
+        return candidates
+
+    def _note(self, candidate: int, seed: int, outcome: Outcome) -> dict[str, Any]:
+        line: dict[str, Any] = {"candidate": candidate, "seed": seed, "options": self.candidates[candidate]}
+        if isinstance(outcome, RunResult):
+            seconds = round(sum(outcome.seconds.values()), 3)
+            line |= {"validation_accuracy": outcome.validation_accuracy, "seconds": seconds}
+        else:
+            line |= {"validation_accuracy": None, "seconds": None, "failed": str(outcome)}
+        self.tried.append(line)
+        self.tried.sort(key=lambda line: (line["seed"], line["candidate"]))
+        return line
+
+
+def stages(budget: int, seeds: int) -> list[int]:
+    """How many candidates train with each seed: half as many each time, as many in all as the budget allows.
+
+    >>> stages(20, 2), stages(20, 3), stages(5, 1)
+    ([13, 7], [11, 6, 3], [5])
+    """
+    if budget < seeds:
+        raise FedstructError(f"a budget of {budget} runs is less than one for each of {seeds} seeds; raise --budget")
+
+    def halved(first: int) -> list[int]:
+        return [-(-first // 2**seed) for seed in range(seeds)]
+
+    return next(halved(first) for first in range(budget, 0, -1) if sum(halved(first)) <= budget)
