@@ -3,6 +3,7 @@
 import tomllib
 from collections import namedtuple
 from dataclasses import replace
+from fnmatch import fnmatchcase
 
 import numpy as np
 import polars
@@ -10,7 +11,7 @@ import pytest
 
 from command import assert_one_sentence, started, strictly, typed, words
 from fedstruct.experiments.config import Experiment
-from fedstruct.experiments.presets import PRESETS, recipe
+from fedstruct.experiments.presets import PRESETS, recipe, tables
 from fedstruct.graph import npz
 from fedstruct.graph.generate import planted
 from fedstruct.methods import METHODS, option_names
@@ -233,8 +234,18 @@ def test_a_preset_goes_to_every_method_as_far_as_it_has_the_options():
     assert "lr_structure" not in recipe("code", "cora", "fedsgd-mlp")
 
 
-def test_every_option_of_a_preset_belongs_to_some_method():
-    everything = frozenset().union(*map(option_names, METHODS))
-    for table in PRESETS.values():
-        for row in table.values():
-            assert row.keys() <= everything
+def test_every_option_of_a_preset_belongs_to_a_method_that_gets_it():
+    for preset in PRESETS:
+        for dataset, row in tables(preset).items():
+            methods = [n for n, value in row.items() if isinstance(value, dict)]
+            for name in row.keys() - methods:
+                assert any(name in recipe(preset, dataset, method) for method in METHODS)
+            for pattern in methods:
+                matched = [m for m in METHODS if fnmatchcase(m, pattern)]
+                assert matched
+                assert all(row[pattern].keys() <= option_names(m) for m in matched)
+
+
+def test_the_later_table_of_a_preset_goes_over_the_earlier():
+    assert recipe("code", "cora", "fedsgd-mlp")["rounds"] != recipe("code", "cora", "fedsgd-dgcn")["rounds"]
+    assert recipe("ours", "nobody-knows") == {}

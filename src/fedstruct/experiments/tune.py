@@ -16,7 +16,7 @@ from fedstruct.errors import FedstructError
 from fedstruct.experiments.batch import Batch, Outcome
 from fedstruct.experiments.bench import Bench
 from fedstruct.experiments.config import Experiment
-from fedstruct.experiments.presets import CODE, recipe
+from fedstruct.experiments.presets import recipe, tables
 from fedstruct.experiments.result import RunResult, mean, std
 from fedstruct.federation.watch import Watch
 from fedstruct.graph.graph import VALIDATION, Graph
@@ -117,7 +117,7 @@ class Tuning:
     def _drawn(self, many: int) -> list[dict[str, Any]]:
         """The starting point, and neighbours of it: each differs in about half of the options."""
         e = self.experiment
-        preset = "code" if e.dataset in CODE else e.preset
+        preset = "code" if e.dataset in tables("code") else e.preset
         defaults = made(e.method).options.model_dump()
         start = {**recipe(preset, e.dataset, e.method), **e.options}
         names = [n for n in SPACE if n in option_names(e.method) and n not in e.options]
