@@ -24,7 +24,7 @@ from fedstruct.methods.opening import MOST_NODES, OPENING, OpeningParty
 from fedstruct.methods.options import Options
 from fedstruct.structure import exposure
 from fedstruct.structure.kernels import added, compressed, divide_rows, from_entries, row_sums, with_self_loops
-from fedstruct.structure.prune import prune_blocks, pruned_product
+from fedstruct.structure.prune import pruned, pruned_product
 
 
 class StructureOptions(Options):
@@ -186,17 +186,12 @@ class ExchangeParty(OpeningParty):
             raise RefusedMessage(
                 f"{self.own.name} is at hop {self._hop} of the exchange, and not asked for {question.hop}"
             )
-        if self.structure.prune_rule == "block":
-            budget = self.structure.entries_per_row(len(self.parties)) * np.diff(self.starts)
-            product = pruned_product(self.columns, self.power, self.owner, self.owner, budget)
-        else:
-            product = (self.columns @ self.power).tocsr()
-        product.sort_indices()
+        product = self._product()
         if question.hop == 2:
             read = exposure.read_off(product, self.columns, self.owner, self.me)
             self.exposure = exposure.count(self.own.name, self.parties, self.power, read, self.owner, self.own.directed)
         for i, peer in enumerate(self.parties):
-            self.post(peer, _packed(product[self.starts[i] : self.starts[i + 1]]))
+            self.post(peer, _packed(product, self.starts[i], self.starts[i + 1]))
         return Done()
 
     @answers(Collect, after=Multiply)
@@ -212,11 +207,18 @@ class ExchangeParty(OpeningParty):
         total = added([_unpacked(blocks, shape) for blocks in came])
         self.power = divide_rows(total, self.degrees)
         if self.structure.keep is not None:
-            everything = np.zeros(shape[1], np.int64)
-            budget = np.array([self.structure.keep * shape[0]])
-            self.power = prune_blocks(self.power, np.zeros(shape[0], np.int64), everything, budget)
+            self.power = pruned(self.power, self.structure.keep * shape[0])
         self._add_to_reach(question.hop)
         return Done()
+
+    def _product(self) -> csr_array:
+        """B_ijk for all i and j, pruned; without pruning, all columns are one block that keeps what it holds."""
+        sizes = np.diff(self.starts)
+        if self.structure.prune_rule == "none":
+            nodes = self.starts[-1]
+            return pruned_product(self.columns, self.power, self.starts, np.array([0, nodes]), sizes * nodes)
+        budget = self.structure.entries_per_row(len(self.parties)) * sizes
+        return pruned_product(self.columns, self.power, self.starts, self.starts, budget)
 
     def _add_to_reach(self, hop: int) -> None:
         beta = self.structure.beta(hop)
@@ -253,10 +255,17 @@ class ExchangeParty(OpeningParty):
         return numbers
 
 
-def _packed(rows: csr_array) -> Blocks:
-    lengths = np.diff(rows.indptr)
+def _packed(product: csr_array, first: int, last: int) -> Blocks:
+    """Rows `first` to `last`."""
+    begin, end = product.indptr[first], product.indptr[last]
+    lengths = np.diff(product.indptr[first : last + 1])
     filled = np.flatnonzero(lengths)
-    return Blocks(filled.astype(np.int32), lengths[filled].astype(np.int32), rows.indices.astype(np.int32), rows.data)
+    return Blocks(
+        filled.astype(np.int32),
+        lengths[filled].astype(np.int32),
+        product.indices[begin:end].astype(np.int32, copy=False),
+        product.data[begin:end],
+    )
 
 
 def _unpacked(blocks: Blocks, shape: tuple[int, int]) -> csr_array:
