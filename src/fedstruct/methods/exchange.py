@@ -6,6 +6,7 @@ local partition of the L-hop combined adjacency matrix".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -204,7 +205,7 @@ class ExchangeParty(OpeningParty):
                 f"and {len(came)} of {len(self.parties)} blocks have come"
             )
         self._hop = question.hop
-        total = added([_unpacked(blocks, shape) for blocks in came])
+        total = added(_on_top_of_each_other(came, shape), len(came))
         self.power = divide_rows(total, self.degrees)
         if self.structure.keep is not None:
             self.power = pruned(self.power, self.structure.keep * shape[0])
@@ -268,7 +269,14 @@ def _packed(product: csr_array, first: int, last: int) -> Blocks:
     )
 
 
-def _unpacked(blocks: Blocks, shape: tuple[int, int]) -> csr_array:
-    lengths = np.zeros(shape[0] + 1, np.int64)
-    lengths[blocks.rows_of + 1] = blocks.lengths
-    return compressed(blocks.values, blocks.columns, np.cumsum(lengths), shape)
+def _on_top_of_each_other(came: Sequence[Blocks], shape: tuple[int, int]) -> csr_array:
+    """The blocks that came, each of this shape."""
+    lengths = np.zeros((len(came), shape[0]), np.int32)
+    for row, blocks in zip(lengths, came, strict=True):
+        row[blocks.rows_of] = blocks.lengths
+    return compressed(
+        np.concatenate([blocks.values for blocks in came]),
+        np.concatenate([blocks.columns for blocks in came]),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        (lengths.size, shape[1]),
+    )
