@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from math import prod
+from math import isfinite, prod
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ class Limits:
 def encode(message: Message) -> bytes:
     """The frame of a message."""
     name = type(message).__name__.encode()
-    parts = [MAGIC, struct.pack("<B", len(name)), name]
+    parts: list[Any] = [MAGIC, struct.pack("<B", len(name)), name]
     specs = message.specs()
     for f in fields(message):
         value = getattr(message, f.name)
@@ -68,7 +68,7 @@ def size(message: Message, rows: np.ndarray | None = None) -> Any:
     return total
 
 
-def decode(frame: bytes, kinds: Iterable[type[Message]], limits: Limits) -> Message:
+def decode(frame: bytes | memoryview, kinds: Iterable[type[Message]], limits: Limits) -> Message:
     """The message in a frame, if it is one of these kinds and keeps the limits; else `RefusedMessage`."""
     if len(frame) > limits.bytes:
         raise RefusedMessage(f"a message of {len(frame):,} bytes exceeds the limit of {limits.bytes:,}")
@@ -91,7 +91,7 @@ def decode(frame: bytes, kinds: Iterable[type[Message]], limits: Limits) -> Mess
             values[f.name] = reader.text()
         else:
             values[f.name] = reader.number("<d" if _is_float(f) else "<q")
-            if not np.isfinite(values[f.name]):
+            if not isfinite(values[f.name]):
                 raise RefusedMessage(f"{reader.where} is not a finite number")
     if reader.left:
         raise RefusedMessage(f"a message of kind '{name}' has {reader.left} bytes too many")
@@ -105,22 +105,24 @@ def _is_float(f: Any) -> bool:
     return f.type in (float, "float")
 
 
-def _encode_array(value: np.ndarray, spec: ArraySpec, where: str) -> list[bytes]:
-    code = CODES.get(value.dtype.newbyteorder("<").str)
-    if value.dtype.newbyteorder("<") not in spec.dtypes or code is None or value.ndim != len(spec.dims):
+def _encode_array(value: np.ndarray, spec: ArraySpec, where: str) -> tuple[bytes, np.ndarray]:
+    dtype = value.dtype.newbyteorder("<")
+    code = CODES.get(dtype.str)
+    if dtype not in spec.dtypes or code is None or value.ndim != len(spec.dims):
         raise TypeError(f"{where} must be {spec.dtype} of rank {len(spec.dims)}, not {value.dtype} {value.shape}")
     raw = np.ascontiguousarray(value).astype(DTYPES[code], copy=False)
-    return [struct.pack(f"<BB{value.ndim}Q", code, value.ndim, *value.shape), raw.tobytes()]
+    return struct.pack(f"<BB{value.ndim}Q", code, value.ndim, *value.shape), raw
 
 
 def _decode_array(reader: _Reader, spec: ArraySpec, dims: dict[str, int], limits: Limits) -> np.ndarray:
     where = reader.where
-    dtype = DTYPES.get(reader.number("<B"))
+    code, rank = reader.numbers("<BB")
+    dtype = DTYPES.get(code)
     if dtype is None or dtype not in spec.dtypes:
         raise RefusedMessage(f"{where} is not of type {spec.dtype}")
-    if reader.number("<B") != len(spec.dims):
+    if rank != len(spec.dims):
         raise RefusedMessage(f"{where} is not of rank {len(spec.dims)}")
-    shape = tuple(reader.number("<Q") for _ in spec.dims)
+    shape = reader.numbers(f"<{rank}Q")
     for dim, length in zip(spec.dims, shape, strict=True):
         expected = dims.setdefault(dim, limits.sizes.get(dim, length))
         if length != expected:
@@ -132,21 +134,20 @@ def _decode_array(reader: _Reader, spec: ArraySpec, dims: dict[str, int], limits
     if entries * dtype.itemsize > reader.left or prod(max(length, 1) for length in shape) > limits.bytes:
         raise RefusedMessage(f"{where} says it has {entries} entries, but the message ends before")
     values = np.frombuffer(reader.take(entries * dtype.itemsize), dtype).reshape(shape)
-    # Least and greatest find NaN, infinity and indices out of range without a temporary array.
-    if entries:
-        least, greatest = values.min(), values.max()
-        if not (np.isfinite(least) and np.isfinite(greatest)):
-            raise RefusedMessage(f"{where} holds NaN or infinity")
-        if spec.below is not None:
-            if spec.below not in limits.sizes:
-                raise RefusedMessage(f"{where} came before the number of {spec.below} was known")
-            if least < 0 or greatest >= limits.sizes[spec.below]:
-                raise RefusedMessage(f"{where} names {spec.below} outside 0 to {limits.sizes[spec.below] - 1}")
+    # Least and greatest find NaN and infinity without a temporary array; read without sign, so does the greatest
+    # find indices out of range.
+    if entries and dtype.kind == "f" and not (isfinite(values.min()) and isfinite(values.max())):
+        raise RefusedMessage(f"{where} holds NaN or infinity")
+    if entries and spec.below is not None:
+        if spec.below not in limits.sizes:
+            raise RefusedMessage(f"{where} came before the number of {spec.below} was known")
+        if values.view(dtype.str.replace("i", "u")).max() >= limits.sizes[spec.below]:
+            raise RefusedMessage(f"{where} names {spec.below} outside 0 to {limits.sizes[spec.below] - 1}")
     return values
 
 
 class _Reader:
-    def __init__(self, frame: bytes) -> None:
+    def __init__(self, frame: bytes | memoryview) -> None:
         self.frame = memoryview(frame)
         self.at = 0
         self.where = "a message"
@@ -161,8 +162,11 @@ class _Reader:
         self.at += count
         return self.frame[self.at - count : self.at]
 
+    def numbers(self, form: str) -> tuple[Any, ...]:
+        return struct.unpack(form, self.take(struct.calcsize(form)))
+
     def number(self, form: str) -> Any:
-        return struct.unpack(form, self.take(struct.calcsize(form)))[0]
+        return self.numbers(form)[0]
 
     def text(self) -> str:
         raw = bytes(self.take(self.number("<I")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Flag, auto
+from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -42,7 +43,7 @@ class ArraySpec:
     below: str | None = None
     """Whole numbers: at least 0 and below the size of this name."""
 
-    @property
+    @cached_property
     def dtypes(self) -> tuple[np.dtype[Any], ...]:
         names = ("f4", "f8") if self.dtype == "f" else (self.dtype,)
         return tuple(np.dtype(f"<{name}") for name in names)
@@ -72,6 +73,7 @@ class Message:
     """The array whose length the ledger counts as rows."""
 
     @classmethod
+    @cache  # noqa: B019
     def specs(cls) -> Mapping[str, ArraySpec]:
         """The arrays of this kind of message."""
         return {f.name: f.metadata["array"] for f in fields(cls) if "array" in f.metadata}

@@ -86,13 +86,14 @@ class Site:
     def _read_inbox(self, step: int) -> dict[str, list[Message]]:
         inbox = {self.name: self._kept.pop(step, [])}
         self._kept.clear()
+        limits = self.party.limits()
         arrived = self._arrived.pop(step, {})
         self._arrived = {later: posts for later, posts in self._arrived.items() if later > step}
         for sender, frames in arrived.items():
             for frame in frames:
                 if self._keyring is not None:
                     frame = self._keyring.open(sender, frame, self._context(step, sender, self.name))
-                message = decode(frame, self._peer_kinds, self.party.limits())
+                message = decode(frame, self._peer_kinds, limits)
                 if any(type(message) is type(other) for other in inbox.get(sender, ())):
                     raise RefusedMessage(
                         f"{sender} has posted '{type(message).__name__}' to {self.name} twice in a step"

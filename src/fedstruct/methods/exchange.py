@@ -6,6 +6,7 @@ local partition of the L-hop combined adjacency matrix".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,7 +25,7 @@ from fedstruct.methods.opening import MOST_NODES, OPENING, OpeningParty
 from fedstruct.methods.options import Options
 from fedstruct.structure import exposure
 from fedstruct.structure.kernels import added, compressed, divide_rows, from_entries, row_sums, with_self_loops
-from fedstruct.structure.prune import prune_blocks, pruned_product
+from fedstruct.structure.prune import pruned, pruned_product
 
 
 class StructureOptions(Options):
@@ -191,17 +192,12 @@ class ExchangeParty(OpeningParty):
             raise RefusedMessage(
                 f"{self.own.name} is at hop {self._hop} of the exchange, and not asked for {question.hop}"
             )
-        if self.structure.prune_rule == "block":
-            budget = self.structure.entries_per_row(len(self.parties)) * np.diff(self.starts)
-            product = pruned_product(self.columns, self.power, self.owner, self.owner, budget)
-        else:
-            product = (self.columns @ self.power).tocsr()
-        product.sort_indices()
+        product = self._product()
         if question.hop == 2:
             read = exposure.read_off(product, self.columns, self.owner, self.me)
             self.exposure = exposure.count(self.own.name, self.parties, self.power, read, self.owner, self.own.directed)
         for i, peer in enumerate(self.parties):
-            self.post(peer, _packed(product[self.starts[i] : self.starts[i + 1]]))
+            self.post(peer, _packed(product, self.starts[i], self.starts[i + 1]))
         return Done()
 
     @answers(Collect, after=Multiply)
@@ -214,14 +210,21 @@ class ExchangeParty(OpeningParty):
                 f"and {len(came)} of {len(self.parties)} blocks have come"
             )
         self._hop = question.hop
-        total = added([_unpacked(blocks, shape) for blocks in came])
+        total = added(_on_top_of_each_other(came, shape), len(came))
         self.power = divide_rows(total, self.degrees)
         if self.structure.keep is not None:
-            everything = np.zeros(shape[1], np.int64)
-            budget = np.array([self.structure.keep * shape[0]])
-            self.power = prune_blocks(self.power, np.zeros(shape[0], np.int64), everything, budget)
+            self.power = pruned(self.power, self.structure.keep * shape[0])
         self._add_to_reach(question.hop)
         return Done()
+
+    def _product(self) -> csr_array:
+        """B_ijk for all i and j, pruned; without pruning, all columns are one block that keeps what it holds."""
+        sizes = np.diff(self.starts)
+        if self.structure.prune_rule == "none":
+            nodes = self.starts[-1]
+            return pruned_product(self.columns, self.power, self.starts, np.array([0, nodes]), sizes * nodes)
+        budget = self.structure.entries_per_row(len(self.parties)) * sizes
+        return pruned_product(self.columns, self.power, self.starts, self.starts, budget)
 
     def _add_to_reach(self, hop: int) -> None:
         beta = self.structure.beta(hop)
@@ -258,13 +261,27 @@ class ExchangeParty(OpeningParty):
         return numbers
 
 
-def _packed(rows: csr_array) -> Blocks:
-    lengths = np.diff(rows.indptr)
+def _packed(product: csr_array, first: int, last: int) -> Blocks:
+    """Rows `first` to `last`."""
+    begin, end = product.indptr[first], product.indptr[last]
+    lengths = np.diff(product.indptr[first : last + 1])
     filled = np.flatnonzero(lengths)
-    return Blocks(filled.astype(np.int32), lengths[filled].astype(np.int32), rows.indices.astype(np.int32), rows.data)
+    return Blocks(
+        filled.astype(np.int32),
+        lengths[filled].astype(np.int32),
+        product.indices[begin:end].astype(np.int32, copy=False),
+        product.data[begin:end],
+    )
 
 
-def _unpacked(blocks: Blocks, shape: tuple[int, int]) -> csr_array:
-    lengths = np.zeros(shape[0] + 1, np.int64)
-    lengths[blocks.rows_of + 1] = blocks.lengths
-    return compressed(blocks.values, blocks.columns, np.cumsum(lengths), shape)
+def _on_top_of_each_other(came: Sequence[Blocks], shape: tuple[int, int]) -> csr_array:
+    """The blocks that came, each of this shape."""
+    lengths = np.zeros((len(came), shape[0]), np.int32)
+    for row, blocks in zip(lengths, came, strict=True):
+        row[blocks.rows_of] = blocks.lengths
+    return compressed(
+        np.concatenate([blocks.values for blocks in came]),
+        np.concatenate([blocks.columns for blocks in came]),
+        np.concatenate([[0], np.cumsum(lengths)]),
+        (lengths.size, shape[1]),
+    )
