@@ -685,11 +685,10 @@ def test_the_version_is_printed():
         assert said == (0, f"fedstruct {fedstruct.__version__}\n", "")
 
 
-@pytest.mark.parametrize(
-    "command",
-    [[], ["demo"], ["run"], ["compare"], ["tune"], ["partition"], ["ledger"], ["datasets"]],
-    ids=" ".join,
-)
+COMMANDS = ("demo", "run", "compare", "sweep", "tune", "partition", "ledger", "datasets")
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=" ".join)
 def test_help_has_an_example(command):
     short, long = (typed(*command, flag) for flag in ("-h", "--help"))
     assert short == long

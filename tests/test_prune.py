@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array, eye_array
 
-from fedstruct.structure.kernels import added, compressed
+from fedstruct.structure.kernels import added, compressed, stacked
 from fedstruct.structure.prune import pruned, pruned_product
 
 
@@ -38,8 +38,8 @@ def check(left, right, row_starts, column_starts, budget):
     product = pruned_product(left, right, row_starts, column_starts, budget)
     assert product.shape == (left.shape[0], right.shape[1])
     assert entries_of(product) == by_full_sort((left @ right).tocsr(), row_starts, column_starts, budget)
-    for given, was in zip((left, right), before, strict=True):
-        assert (given != was).nnz == 0, "the matrices that were given are left as they were"
+    for matrix, was in zip((left, right), before, strict=True):
+        assert (matrix != was).nnz == 0, "the matrices that were given are left as they were"
     return product
 
 
@@ -190,7 +190,7 @@ def test_sums_are_added_in_the_order_of_the_blocks(blocks):
     total = np.zeros((5, 7))
     for block in blocks:
         total += block.toarray()
-    found = added(blocks)
+    found = added(stacked(blocks), len(blocks))
     entries_of(found)
     assert found.toarray().tobytes() == total.tobytes()
     assert found.nnz == np.count_nonzero(total)

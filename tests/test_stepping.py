@@ -110,6 +110,18 @@ def test_the_ledgers_agree_row_by_row(parties, hops):
     assert ("Blocks" in set(fused["kind"])) == (parties > 1 and hops > 1)
 
 
+@pytest.mark.parametrize("kind", ["fedstruct", "fedsgd-dgcn"])
+def test_balanced_classes_step_alike(kind):
+    """Questions that parties do not answer as one come to each of them."""
+    options = {"class_weight": "balanced", "rounds": 3, "dtype": "float64", "feature_hidden": 8}
+    method, parts = fs.methods.METHODS[kind](**options), parts_of()
+    fused, separate = (fs.run(method, parts, separate=apart) for apart in (False, True))
+    assert rows_of(fused.ledger).equals(rows_of(separate.ledger))
+    assert {"CountClasses", "Balance"} <= set(fused.ledger.frame()["kind"])
+    np.testing.assert_allclose(*([h["loss"] for h in r.history] for r in (fused, separate)), rtol=0, atol=1e-9)
+    np.testing.assert_array_equal(fused.trained.confusion, separate.trained.confusion)
+
+
 def test_the_results_count_the_same_traffic():
     fused, separate = both(parts_of(), rounds=3)
     assert fused.bytes == separate.bytes

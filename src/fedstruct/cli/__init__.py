@@ -15,6 +15,7 @@ from fedstruct.cli.look import datasets, ledger
 from fedstruct.cli.options import fail
 from fedstruct.cli.partition import partition
 from fedstruct.cli.run import demo, run
+from fedstruct.cli.sweep import sweep
 from fedstruct.cli.tune import tune
 from fedstruct.errors import FedstructError
 
@@ -39,12 +40,16 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {
         "fedstruct compare cora --methods fedstruct,fedsgd-dgcn,central-dgcn --seeds 5",
         "fedstruct compare cora --methods all",
     ],
+    sweep: [
+        "fedstruct sweep cora --over layers_structure=1,2,5,10 --methods fedstruct,central-dgcn --seeds 3",
+        "fedstruct sweep cora --over train=0.05,0.1,0.2 --over parties=5,20 --out runs/labels",
+    ],
+    tune: ["fedstruct tune cora --method fedsgd-dgcn", "fedstruct tune cora --budget 40 --seeds 3 --set rounds=50"],
     partition: [
         "fedstruct partition cora --by louvain",
         "fedstruct partition cora --by kmeans --parties 5 --out owners.txt",
         "fedstruct run cora --partition owners.txt",
     ],
-    tune: ["fedstruct tune cora --method fedsgd-dgcn", "fedstruct tune cora --budget 40 --seeds 3 --set rounds=50"],
     ledger: ["fedstruct ledger runs/cora-fedstruct-… --party party-1"],
     datasets: ["FEDSTRUCT_DATA=~/graphs fedstruct datasets"],
 }

@@ -17,11 +17,18 @@ CONFIG, RESULT, HISTORY, LEDGER = "config.toml", "result.json", "history.jsonl",
 
 
 class Folder:
-    """Claims an empty folder before anything runs, and holds the configuration and the results of what runs then."""
+    """Claims an empty folder before anything runs, and holds the configuration and the results of what runs then.
 
-    def __init__(self, path: Path | None, name: str, config: str) -> None:
+    With `resume`, it may be a folder that was claimed with the same configuration before.
+    """
+
+    def __init__(self, path: Path | None, name: str, config: str, resume: bool = False) -> None:
         self.path = path if path is not None else _fresh(Path("runs"), name)
         try:
+            if resume and (self.path / CONFIG).is_file():
+                if (self.path / CONFIG).read_text(encoding="utf-8") != config:
+                    raise FedstructError(f"{self.path} holds runs of another {CONFIG}; give another --out")
+                return
             if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
                 raise FedstructError(f"{self.path} exists and is not an empty folder; give another --out")
             self.path.mkdir(parents=True, exist_ok=True)
@@ -59,10 +66,25 @@ class Folder:
 class RunFolder(Folder):
     """The folder of one experiment; each finished run is written at once, so that none is lost."""
 
-    def __init__(self, path: Path | None, name: str, config: str) -> None:
-        super().__init__(path, name, config)
+    def __init__(self, path: Path | None, name: str, config: str, resume: bool = False) -> None:
+        super().__init__(path, name, config, resume)
+        self.runs: list[dict[str, Any]] = []
+        """Runs that were there before, as JSON."""
         self._ledgers: list[Any] = []
         self._history = ""
+        if resume and (self.path / RESULT).is_file():
+            self._read()
+
+    def _read(self) -> None:
+        """What was saved in full: the runs that the results list."""
+        import polars
+
+        self.runs = read_result(self.path)["runs"]
+        seeds = [str(run["seed"]) for run in self.runs]
+        book = read_ledger(self.path)
+        self._ledgers.append(book.filter(polars.col("run").str.extract(r"-(\d+)$").is_in(seeds)))
+        lines = (self.path / HISTORY).read_text().splitlines(keepends=True)
+        self._history = "".join(line for line in lines if str(json.loads(line)["seed"]) in seeds)
 
     def save(self, run: Any, summary: dict[str, Any]) -> None:
         """Add one run; `summary` is the experiment so far."""

@@ -83,3 +83,28 @@ def tuning_table(told: dict[str, Any], most: int = 5) -> None:
 
 def _short(value: Any) -> str:
     return "×".join(map(str, value)) if isinstance(value, (tuple, list)) else f"{value}"
+
+
+def sweep_table(told: dict[str, Any]) -> None:
+    """A sweep, one row for each combination of values and each method."""
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    measures = {"macro_f1": "macro F1"}
+    if any("recall_at" in cell for cell in told["cells"]):
+        measures |= {"auprc": "AUPRC", "recall": f"recall@{told['cells'][0]['recall_at']}"}
+    for key in told["over"]:
+        table.add_column(key, justify="right")
+    table.add_column("method")
+    for heading in ("seeds", "test accuracy", *measures.values(), "CPU s", "sent"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for cell in told["cells"]:
+        table.add_row(
+            *(escape(str(value)) for value in cell["at"].values()),
+            cell["method"],
+            str(cell["seeds"]),
+            f"[bold]{spread(cell['test_accuracy'])}[/bold]",
+            *(percent(cell[measure]["mean"]) if measure in cell else "–" for measure in measures),
+            f"{cell['cpu_seconds']:.2f}",
+            size(cell["bytes"]),
+        )
+    out.print(table)
+    say("\nMeans over seeds, in percent, ± the standard deviation. CPU time and size are those of one run.")

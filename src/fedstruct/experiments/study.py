@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fedstruct.errors import unknown
-from fedstruct.experiments.batch import Batch
+from fedstruct.experiments.batch import Batch, Unit
 from fedstruct.experiments.bench import Bench
 from fedstruct.experiments.config import Experiment
 from fedstruct.experiments.experiment import Runs
@@ -26,22 +26,38 @@ class Study:
         self.batch = Batch(list(experiments.values()), bench)
         self.found: dict[str, list[dict[str, Any]]] = {name: [] for name in experiments}
         """The runs that are done, as JSON."""
+        self._folders: dict[str, RunFolder] = {}
+
+    @property
+    def missing(self) -> list[Unit]:
+        """The runs that are not done."""
+        done = {(i, run["seed"]) for i, runs in enumerate(self.found.values()) for run in runs}
+        return [unit for unit in self.batch.units if unit not in done]
+
+    def resume(self, folder: Folder) -> None:
+        """Take over what is done in a folder that was begun before."""
+        for name in self.found:
+            if (folder.path / name).exists():
+                self._folders[name] = self._folder(folder, name)
+                self.found[name] = self._folders[name].runs
 
     def train(self, folder: Folder, jobs: int = 1, watch: Watch | None = None) -> Iterator[tuple[str, RunResult]]:
-        """Do the runs; gives each, once it is saved, with the name of its experiment."""
+        """Do the runs that are missing; gives each, once it is saved, with the name of its experiment."""
         names = list(self.runs)
-        folders: dict[str, RunFolder] = {}
-        for (index, _), result in self.batch.all(jobs, watch):
+        for (index, _), result in self.batch.all(jobs, watch, self.missing):
             name = names[index]
-            if name not in folders:
-                folders[name] = RunFolder(folder.path / name, name, self.batch.experiments[index].to_toml())
+            if name not in self._folders:
+                self._folders[name] = self._folder(folder, name)
             self.found[name].append(result.as_json())
-            folders[name].save(result, self.summary(name))
+            self._folders[name].save(result, self.summary(name))
             yield name, result
 
     def summary(self, name: str) -> dict[str, Any]:
         """One of the experiments as JSON."""
         return self.runs[name].summary(self.found[name])
+
+    def _folder(self, folder: Folder, name: str) -> RunFolder:
+        return RunFolder(folder.path / name, name, self.runs[name].experiment.to_toml(), resume=True)
 
 
 def chosen(methods: str) -> list[str]:

@@ -20,6 +20,9 @@ from fedstruct.federation.transport import COORDINATOR
 class Stack(Protocol):
     """Parties that share weights, stepping as one."""
 
+    steps: Collection[type[Message]]
+    """The questions that they answer as one; the others, each party answers for itself."""
+
     def total(self, question: Message) -> Message:
         """The sum of what the parties would answer."""
         ...
@@ -77,6 +80,8 @@ class LocalFederation(Coordinator):
             return super().sum(question, rows, limits)
         if self._stack is None:
             self._stack = self._stackable(self._parties)
+        if type(question) not in self._stack.steps:
+            return super().sum(question, rows, limits)
         self.step += 1
         answer: Message = self._stack.total(question)
         self._record(question, rows, asked=True)

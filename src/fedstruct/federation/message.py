@@ -73,7 +73,7 @@ class Message:
     """The array whose length the ledger counts as rows."""
 
     @classmethod
-    @cache  # noqa: B019
+    @cache
     def specs(cls) -> Mapping[str, ArraySpec]:
         """The arrays of this kind of message."""
         return {f.name: f.metadata["array"] for f in fields(cls) if "array" in f.metadata}

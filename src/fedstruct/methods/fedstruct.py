@@ -283,6 +283,8 @@ class FedStructSums:
     The rows of S that a question brings are those that these nodes reach, in order.
     """
 
+    steps = (Weights, Evaluate)
+
     def __init__(self, parties: Sequence[FedStructParty]) -> None:
         self.parties = parties
         self.options, self.draws = parties[0].options, parties[0].draws

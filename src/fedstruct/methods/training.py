@@ -62,6 +62,8 @@ TRAINING = OPENING | {ModelWeights, ModelGradient, EvaluateModel, Counts, Done}
 class ModelSums:
     """The sums over nodes side by side, of one party or of several."""
 
+    steps = (ModelWeights, EvaluateModel)
+
     def __init__(self, parties: Sequence[ModelParty]) -> None:
         first = parties[0]
         self.options, self.draws = first.options, first.draws

@@ -18,7 +18,7 @@ from fedstruct.models.sparse import SparseMatrix
 EPSILON = 1e-5
 """torch's LayerNorm adds this to the variance."""
 
-DENSE = 0.2
+DENSE = 0.08
 """From this share of filled entries on, dense products are faster than sparse ones."""
 
 

@@ -1,0 +1,97 @@
+"""`fedstruct sweep`: methods over the values of a setting."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fedstruct.cli.options import (
+    Dataset,
+    Jobs,
+    Json,
+    OptionsOf,
+    Owners,
+    Parties,
+    Preset,
+    RecallAt,
+    Seeds,
+    Train,
+    Validation,
+    fail,
+    print_json,
+    settings,
+)
+
+
+def sweep(
+    dataset: Dataset,
+    over: Annotated[
+        list[str],
+        typer.Option(
+            metavar="KEY=V1,V2,…",
+            help="An option of the method, or train, val, parties, partition, dataset or preset; at most twice.",
+        ),
+    ],
+    methods: Annotated[
+        str, typer.Option("--methods", "--method", help="Names with commas between them, or all.")
+    ] = "fedstruct",
+    parties: Parties = None,
+    partition: Owners = None,
+    seeds: Seeds = None,
+    preset: Preset = None,
+    options: OptionsOf = None,
+    train: Train = None,
+    validation: Validation = None,
+    recall_at: RecallAt = None,
+    jobs: Jobs = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The folder for all runs; of one begun before, what is missing is done. "
+                     "[dim]default: runs/DATASET-sweep-KEY-TIME[/dim]"),
+    ] = None,
+    as_json: Json = False,
+) -> None:  # fmt: skip
+    """Train methods at each value of a setting, or at each pair of values of two, and draw the result."""
+    from rich.markup import escape
+
+    from fedstruct.errors import FedstructError
+    from fedstruct.experiments.folder import Folder
+    from fedstruct.experiments.plot import plot
+    from fedstruct.experiments.process import cores, prepare_process
+    from fedstruct.experiments.show import say, watching
+    from fedstruct.experiments.show_study import sweep_table
+    from fedstruct.experiments.study import chosen
+    from fedstruct.experiments.sweep import Sweep, axis
+
+    if len(over) > 2:
+        raise FedstructError("--over can be given twice at most; a picture has no room for more")
+    given = settings(
+        options, dataset=dataset, parties=parties, partition=partition, seeds=seeds, preset=preset,
+        train=train, validation=validation, recall_at=recall_at,
+    )  # fmt: skip
+    prepare_process()
+    sweep = Sweep(given, chosen(methods), [axis(text) for text in over])
+    study = sweep.study
+    folder = Folder(out, f"{Path(dataset).stem}-sweep-{sweep.axes[0].key}", sweep.to_toml(), resume=True)
+    try:
+        study.resume(folder)
+        with watching(len(study.missing), "runs") as watch:
+            for name, result in study.train(folder, jobs or cores(), watch):
+                folder.save_result(sweep.as_json())
+                watch.finished(result.test_accuracy, f"{name}, seed {result.seed}:")
+    except KeyboardInterrupt:
+        done, of = len(study.batch.units) - len(study.missing), len(study.batch.units)
+        fail(f"stopped; {done} of {of} runs are in {folder.path}; the same with --out {folder.path} goes on", 130)
+    finally:
+        folder.discard()
+    told = sweep.as_json()
+    folder.save_result(told)
+    plot(told, folder.path / "sweep.svg")
+    if as_json:
+        print_json(told)
+        return
+    sweep_table(told)
+    path = escape(str(folder.path))
+    say(f"\nSaved in {path}, a run folder for each row; the picture is {path}/sweep.svg")
