@@ -1,6 +1,6 @@
 """Choose the preset `ours` by `fedstruct tune`'s search, one method after the other, and write it into its file.
 
-What was tried stays under runs/: a folder for each dataset and method. A folder that is there already is not tried again.
+What was tried stays under runs/, in a folder for each dataset and method; one that is finished is not tried again.
 
     FEDSTRUCT_DATA=… python benchmarks/ours.py cora citeseer --methods all --budget 16 --seeds 2
 """

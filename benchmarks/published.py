@@ -1,7 +1,7 @@
-"""Test accuracies of finished comparisons beside those that the paper prints (published.csv, its Tables 1 and 4 to 9).
+"""Test accuracies of finished comparisons beside those that the paper prints (published.csv).
 
-Each folder of `fedstruct compare` is a column; an entry is our mean over the seeds and, in brackets, how far it is above
-the published mean. What is more than 1.5 points below is marked with an asterisk.
+Each folder of `fedstruct compare` is a column; an entry is our mean over the seeds and, in brackets, how far above the
+published mean it is. What is more than 1.5 points below is marked with an asterisk.
 
     python benchmarks/published.py runs/cora-code runs/chameleon-code
 """
