@@ -248,4 +248,5 @@ def test_every_option_of_a_preset_belongs_to_a_method_that_gets_it():
 
 def test_the_later_table_of_a_preset_goes_over_the_earlier():
     assert recipe("code", "cora", "fedsgd-mlp")["rounds"] != recipe("code", "cora", "fedsgd-dgcn")["rounds"]
+    assert recipe("code", "pubmed", "fedstruct-hop2vec-mlp")["rounds"] == 50, "an MLP over S is no plain MLP"
     assert recipe("ours", "nobody-knows") == {}
