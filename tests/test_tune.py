@@ -9,6 +9,7 @@ import pytest
 
 from command import assert_one_sentence, strictly, typed, words
 from fedstruct.experiments.config import Experiment
+from fedstruct.experiments.presets import recipe
 from fedstruct.experiments.protocol import split
 from fedstruct.experiments.tune import SPACE, Tuning, stages
 from fedstruct.graph import npz
@@ -101,10 +102,12 @@ def test_two_processes_choose_what_one_chooses(tmp_path):
     assert without_seconds(tried(tmp_path / "1")) == without_seconds(tried(tmp_path / "2"))
 
 
-def test_the_starting_point_is_the_code_preset_and_candidates_differ():
+def test_the_search_starts_at_both_presets_and_candidates_differ():
     cora = {"cora": replace(GRAPH, name="cora")}
     tuning = Tuning(Experiment(dataset="cora", parties=2, seeds=2), 20, cora)
     assert tuning.candidates[0]["lr_structure"] == 0.002
+    chosen_before = recipe("ours", "cora", "fedstruct")
+    assert chosen_before.items() <= tuning.candidates[1].items()
     assert len(tuning.candidates) == 13
     assert all(a != b for i, a in enumerate(tuning.candidates) for b in tuning.candidates[:i])
 

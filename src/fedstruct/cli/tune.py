@@ -40,8 +40,8 @@ def tune(
 ) -> None:
     """Choose a method's options on validation accuracy; the labels of test nodes are not there.
 
-    The settings that made the published tables, and random neighbours of them, train with one seed; the better half
-    goes on to the next seed. Options given with --set stay as they are.
+    The settings that made the published tables, those that were chosen before, and random neighbours of both train with
+    one seed; the better half goes on to the next seed. Options given with --set stay as they are.
     """
     from rich.markup import escape
 

@@ -1,8 +1,8 @@
 """Choosing a method's options on validation accuracy, within a budget of runs.
 
-The preset `code`, where it knows the dataset, and random neighbours of it each train with the first seed; the better
-half of them trains with the second seed too, the better half of these with the third, and so on. Of those that trained
-with every seed, the one with the best mean validation accuracy is chosen.
+The presets `code` and `ours`, where they know the dataset, and random neighbours of them each train with the first
+seed; the better half of them trains with the second seed too, the better half of these with the third, and so on. Of
+those that trained with every seed, the one with the best mean validation accuracy is chosen.
 """
 
 from __future__ import annotations
@@ -115,20 +115,24 @@ class Tuning:
         }
 
     def _drawn(self, many: int) -> list[dict[str, Any]]:
-        """The starting point, and neighbours of it: each differs in about half of the options."""
+        """The starting points, and neighbours of each in turn, which differ from it in about half of the options."""
         e = self.experiment
-        preset = "code" if e.dataset in tables("code") else e.preset
-        defaults = made(e.method).options.model_dump()
-        start = {**recipe(preset, e.dataset, e.method), **e.options}
         names = [n for n in SPACE if n in option_names(e.method) and n not in e.options]
         if "betas" in e.options:
             names = [n for n in names if n != "layers_structure"]
-        start = {**{n: defaults[n] for n in names}, **start}
-        candidates, random = [start], stream(0, "tune", e.method)
-        for _ in range(20 * many):
+        defaults = made(e.method).options.model_dump()
+        known = [p for p in ("code", "ours") if e.dataset in tables(p) and recipe(p, e.dataset, e.method)]
+        candidates: list[dict[str, Any]] = []
+        for preset in known or [e.preset]:
+            start = {**{n: defaults[n] for n in names}, **recipe(preset, e.dataset, e.method), **e.options}
+            if start not in candidates:
+                candidates.append(start)
+        starts, random = candidates[:many], stream(0, "tune", e.method)
+        candidates = list(starts)
+        for turn in range(20 * many):
             if len(candidates) >= many or not names:
                 break
-            neighbour = dict(start)
+            neighbour = dict(starts[turn % len(starts)])
             for name in names:
                 if random.random() < 0.5:
                     neighbour[name] = SPACE[name][random.integers(len(SPACE[name]))]
