@@ -20,12 +20,12 @@ from fedstruct.methods.evaluation import counted
 from fedstruct.methods.fedstruct import Evaluate, ReachAll, Weights
 from fedstruct.methods.view import View
 from fedstruct.models.decoupled import DecoupledGCN
-from fedstruct.models.dropout import keep_mask, row_keys
+from fedstruct.models.dropout import row_keys
 from fedstruct.models.flat import Flat
 from fedstruct.models.mlp import MLP, NormalisedLinear, StandardRows
 from fedstruct.models.sparse import SparseMatrix
 from fedstruct.structure.kernels import normalised
-from strategies import bounds, federation_order, looped, ready, recorded, row_normalised
+from strategies import bounds, federation_order, keep_mask, looped, ready, recorded, row_normalised
 
 HIDDEN, HOPS, LAYERS = 7, 3, 2
 BETAS = (0.5, -0.25, 0.75)
@@ -318,9 +318,12 @@ def random_rows(sparse, rows=9, columns=5):
     return (csr_array(x) if sparse else x), torch.from_numpy(x).double()
 
 
-def test_normalised_linear_is_layer_norm_and_linear(sparse):
-    """Forward and backward, on sparse features as on dense ones."""
+@pytest.mark.parametrize("learned", [False, True], ids=["features", "learned values"])
+def test_normalised_linear_is_layer_norm_and_linear(sparse, learned):
+    """Forward and backward, on sparse features as on dense ones, and on values that have a gradient themselves."""
     x, plain = random_rows(sparse)
+    given = plain.clone().requires_grad_() if learned else StandardRows(x, torch.float64)
+    plain.requires_grad_(learned)
     ours = NormalisedLinear(5, 4, torch.Generator().manual_seed(1), torch.float64)
     norm, linear = nn.LayerNorm(5, dtype=torch.float64), nn.Linear(5, 4, dtype=torch.float64)
     with torch.no_grad():
@@ -330,7 +333,7 @@ def test_normalised_linear_is_layer_norm_and_linear(sparse):
         norm.bias.copy_(ours.beta)
         linear.weight.copy_(ours.weight.T)
         linear.bias.copy_(ours.bias)
-    out, expected = ours(StandardRows(x, torch.float64)), linear(norm(plain))
+    out, expected = ours(given), linear(norm(plain))
     torch.testing.assert_close(out, expected, rtol=0, atol=1e-12)
     pull = drawn(out.shape, 3)
     out.backward(pull)
@@ -340,6 +343,7 @@ def test_normalised_linear_is_layer_norm_and_linear(sparse):
         (ours.beta.grad, norm.bias.grad),
         (ours.weight.grad.T, linear.weight.grad),
         (ours.bias.grad, linear.bias.grad),
+        *([(given.grad, plain.grad)] if learned else []),
     ):
         torch.testing.assert_close(mine, torchs, rtol=0, atol=1e-11)
 

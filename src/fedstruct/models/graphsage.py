@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch_geometric.nn import SAGEConv
 
 from fedstruct.graph.graph import Features
-from fedstruct.models.dropout import keep_mask
+from fedstruct.models.dropout import dropped_relu
 from fedstruct.models.mlp import StandardRows
 from fedstruct.models.sparse import SparseMatrix
 from fedstruct.structure.kernels import columns_of, divide_rows, onto_columns, row_sums
@@ -87,9 +87,7 @@ class Neighbourhoods:
             if depth == 0:
                 values = layer.of_features(self._features, module.gamma, module.beta, mean, own)  # type: ignore[operator]
                 continue
-            values = torch.relu(values)
-            if rate:
-                values = values * keep_mask(keys, values.shape[1], rate, *when, depth) / (1 - rate)
+            values = dropped_relu(values, keys, rate, *when, depth)
             values = layer.of(values, mean, own)  # type: ignore[operator]
         logits: Tensor = module.head(values)
         return logits

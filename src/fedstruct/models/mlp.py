@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, diags_array, issparse
 from torch import Tensor, nn
 
 from fedstruct.graph.graph import Features
-from fedstruct.models.dropout import keep_mask
+from fedstruct.models.dropout import dropped_relu
 from fedstruct.models.sparse import SparseMatrix
 
 EPSILON = 1e-5
@@ -91,8 +91,8 @@ class NormalisedLinear(nn.Module):
         """Of features that stay as they are, made ready before; or of values that are themselves learned."""
         if isinstance(x, StandardRows):
             return x.times(self.weight, self.gamma, self.beta) + self.bias
-        normal = nn.functional.layer_norm(x, self.gamma.shape, self.gamma, self.beta, EPSILON)
-        return normal @ self.weight + self.bias
+        normal = nn.functional.layer_norm(x, self.gamma.shape, eps=EPSILON)
+        return normal @ (self.gamma[:, None] * self.weight) + (self.beta @ self.weight + self.bias)
 
 
 class MLP(nn.Module):
@@ -122,9 +122,7 @@ class MLP(nn.Module):
         """Logits; with a rate, under dropout: `rows` names the rows to it, `when` the draws."""
         values = self.first(x)
         for depth, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            values = torch.relu(values)
-            if rate and rows is not None:
-                values = values * keep_mask(rows, values.shape[1], rate, *when, depth) / (1 - rate)
+            values = torch.relu(values) if rows is None else dropped_relu(values, rows, rate, *when, depth)
             values = nn.functional.linear(values, weight, bias)
         logits: Tensor = values
         return logits
