@@ -3,6 +3,7 @@
 from collections import namedtuple
 
 import numpy as np
+import torch
 from hypothesis import strategies as st
 
 import fedstruct as fs
@@ -16,6 +17,7 @@ from fedstruct.federation.watch import Watch
 from fedstruct.methods.exchange import EXCHANGE, Blocks, ExchangeParty, StructureOptions, acquire
 from fedstruct.methods.fedstruct import Reach
 from fedstruct.methods.opening import announced
+from fedstruct.models.dropout import dropped_relu
 
 ANY_WEIGHT = st.floats(0.1, 10)
 EXACT_WEIGHT = st.integers(1, 16).map(lambda quarters: quarters / 4)
@@ -146,3 +148,8 @@ def ready(method, parts, seed=0, separate=False):
     acquire(federation, method.options, sizes, Watch())
     answers = federation.ask(Reach(), Limits(sizes={"nodes": int(sizes.sum())}))
     return Ready(federation, parties, {name: a.columns for name, a in answers.items()})
+
+
+def keep_mask(rows, width, rate, *when):
+    """Which units dropout keeps, rows × width."""
+    return dropped_relu(torch.ones(len(rows), width), rows, rate, *when) > 0

@@ -20,12 +20,12 @@ from fedstruct.methods.evaluation import counted
 from fedstruct.methods.fedstruct import Evaluate, ReachAll, Weights
 from fedstruct.methods.view import View
 from fedstruct.models.decoupled import DecoupledGCN
-from fedstruct.models.dropout import keep_mask, row_keys
+from fedstruct.models.dropout import row_keys
 from fedstruct.models.flat import Flat
 from fedstruct.models.mlp import MLP, NormalisedLinear, StandardRows
 from fedstruct.models.sparse import SparseMatrix
 from fedstruct.structure.kernels import normalised
-from strategies import bounds, federation_order, looped, ready, recorded, row_normalised
+from strategies import bounds, federation_order, keep_mask, looped, ready, recorded, row_normalised
 
 HIDDEN, HOPS, LAYERS = 7, 3, 2
 BETAS = (0.5, -0.25, 0.75)
@@ -310,27 +310,55 @@ def test_a_run_is_algorithm_2_over_the_whole_graph(parts, method, options):
     assert s.detach().abs().max() > 0.1
 
 
-def random_rows(sparse, rows=9, columns=5):
-    """Rows of features, one of them empty and one constant."""
-    x = np.random.default_rng(4).normal(size=(rows, columns)).astype(np.float32)
-    x[np.abs(x) < 0.5] = 0
-    x[3], x[5] = 0, 1.25
-    return (csr_array(x) if sparse else x), torch.from_numpy(x).double()
+def random_rows(filled=None, rows=9, columns=5):
+    """Rows of features, one of them empty and one constant; or sparse ones, `filled` of all entries."""
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(rows, columns)).astype(np.float32)
+    if filled is None:
+        x[3], x[5] = 0, 1.25
+        return x, torch.from_numpy(x).double()
+    x[rng.random(x.shape) >= filled] = 0
+    x[3] = 0
+    return csr_array(x), torch.from_numpy(x).double()
 
 
-def test_normalised_linear_is_layer_norm_and_linear(sparse):
-    """Forward and backward, on sparse features as on dense ones."""
-    x, plain = random_rows(sparse)
-    ours = NormalisedLinear(5, 4, torch.Generator().manual_seed(1), torch.float64)
-    norm, linear = nn.LayerNorm(5, dtype=torch.float64), nn.Linear(5, 4, dtype=torch.float64)
+ROWS = {
+    "dense": random_rows(),
+    "sparse by name": random_rows(0.6),
+    "sparse, all columns used": random_rows(0.06, rows=90),
+    "sparse, few columns used": random_rows(0.02, columns=99),
+}
+"""Rows as they are stored, and as a dense tensor; each takes another way through the products."""
+
+
+@pytest.fixture(params=ROWS.values(), ids=ROWS)
+def rows_of_features(request):
+    return request.param
+
+
+def test_the_rows_are_stored_in_four_ways():
+    stored = {name: StandardRows(x, torch.float64) for name, (x, _) in ROWS.items()}
+    assert [rows.dense for rows in stored.values()] == [True, True, False, False]
+    assert [rows.used is None for rows in stored.values()] == [True, True, True, False]
+
+
+@pytest.mark.parametrize("learned", [False, True], ids=["features", "learned values"])
+def test_normalised_linear_is_layer_norm_and_linear(rows_of_features, learned):
+    """Forward and backward, on sparse features as on dense ones, and on values that have a gradient themselves."""
+    x, plain = rows_of_features
+    width = plain.shape[1]
+    plain = plain.clone().requires_grad_(learned)
+    given = plain.detach().clone().requires_grad_() if learned else StandardRows(x, torch.float64)
+    ours = NormalisedLinear(width, 4, torch.Generator().manual_seed(1), torch.float64)
+    norm, linear = nn.LayerNorm(width, dtype=torch.float64), nn.Linear(width, 4, dtype=torch.float64)
     with torch.no_grad():
-        ours.gamma.copy_(drawn(5, 1))
-        ours.beta.copy_(drawn(5, 2))
+        ours.gamma.copy_(drawn(width, 1))
+        ours.beta.copy_(drawn(width, 2))
         norm.weight.copy_(ours.gamma)
         norm.bias.copy_(ours.beta)
         linear.weight.copy_(ours.weight.T)
         linear.bias.copy_(ours.bias)
-    out, expected = ours(StandardRows(x, torch.float64)), linear(norm(plain))
+    out, expected = ours(given), linear(norm(plain))
     torch.testing.assert_close(out, expected, rtol=0, atol=1e-12)
     pull = drawn(out.shape, 3)
     out.backward(pull)
@@ -340,18 +368,19 @@ def test_normalised_linear_is_layer_norm_and_linear(sparse):
         (ours.beta.grad, norm.bias.grad),
         (ours.weight.grad.T, linear.weight.grad),
         (ours.bias.grad, linear.bias.grad),
+        *([(given.grad, plain.grad)] if learned else []),
     ):
         torch.testing.assert_close(mine, torchs, rtol=0, atol=1e-11)
 
 
-def test_dropped_units_are_zero_and_the_others_make_up_for_them(sparse):
+def test_dropped_units_are_zero_and_the_others_make_up_for_them(rows_of_features):
     """Dropout between ReLU and the last Linear: h ⊙ mask / (1 - rate), as torch's."""
-    x, plain = random_rows(sparse)
-    mlp = mlp_of(5, 3)
-    rows = row_keys(["bank"], [9])
+    x, plain = rows_of_features
+    mlp = mlp_of(plain.shape[1], 3)
+    rows = row_keys(["bank"], [len(plain)])
     keep = keep_mask(rows, HIDDEN, 0.25, 0, 1, 0)
     assert 0 < keep.sum() < keep.numel()
-    hidden = nn.functional.layer_norm(plain, (5,)) @ mlp.first.weight + mlp.first.bias
+    hidden = nn.functional.layer_norm(plain, (plain.shape[1],)) @ mlp.first.weight + mlp.first.bias
     expected = (torch.relu(hidden) * keep / 0.75) @ mlp.weights[0].T + mlp.biases[0]
     torch.testing.assert_close(mlp(StandardRows(x, torch.float64), rows, 0.25, (0, 1)), expected, rtol=0, atol=1e-12)
 

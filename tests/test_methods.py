@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -12,7 +14,7 @@ from fedstruct import generate, partition, run, split
 from fedstruct.graph.graph import Graph
 from fedstruct.methods import METHODS, Central, FedAvg, FedSGD, Local
 from fedstruct.methods.feature_model import MODELS, GNNOptions, start_of
-from fedstruct.models.graphsage import Neighbourhoods
+from fedstruct.models.graphsage import Neighbourhoods, NeighbourMeans
 
 SMALL = {"rounds": 4, "dropout": 0.0, "dtype": "float64"}
 
@@ -80,22 +82,51 @@ def test_without_border_edges_fedsgd_descends_the_central_gradient(toy: Graph, m
     np.testing.assert_allclose(stepped[0], stepped[1], rtol=0, atol=1e-12)
 
 
-def test_graphsage_is_torch_geometrics_layers_one_after_the_other(toy: Graph) -> None:
-    options = GNNOptions(sage_hidden=(7, 5, 4), dtype="float64")
-    module = options.module(8, 3, start_of(0))
+@pytest.mark.parametrize("filled", [1.0, 0.03])
+@pytest.mark.parametrize("nodes", [np.arange(60), np.array([3, 17, 40]), np.array([58, 59, 7])])
+def test_graphsage_is_torch_geometrics_layers_one_after_the_other(toy: Graph, filled: float, nodes: np.ndarray) -> None:
+    """Logits and gradients, of features that are dense and sparse, and of nodes without neighbours."""
+    sizes = (7, 5, 4)
+    x = np.random.default_rng(0).normal(size=(60, 90)) * (np.random.default_rng(1).random((60, 90)) < filled)
+    adjacency = csr_array(toy.adjacency * (np.arange(60) < 58)[:, None] * (np.arange(60) < 58))
+    adjacency.eliminate_zeros()
+    ours = GNNOptions(sage_hidden=sizes, dtype="float64").module(90, 3, start_of(0))
     with torch.no_grad():
-        module.gamma.uniform_(0.5, 2, generator=torch.Generator().manual_seed(1))
-        module.beta.uniform_(-1, 1, generator=torch.Generator().manual_seed(2))
-    edge_index = torch.from_numpy(np.stack(toy.adjacency.tocoo().coords).astype(np.int64)).flip(0)
-    values = torch.nn.functional.layer_norm(
-        torch.from_numpy(toy.features).double(), (8,), module.gamma.double(), module.beta.double()
-    )
-    for depth, layer in enumerate(module.layers):
-        plain = SAGEConv(layer.in_channels, layer.out_channels, aggr="mean").double()
-        plain.load_state_dict(layer.state_dict())
-        values = plain(torch.relu(values) if depth else values, edge_index)
-    expected = module.head(values)
-    for features in (toy.features, csr_array(toy.features)):
-        for nodes in (np.arange(60), np.array([3, 17, 40])):
-            found = Neighbourhoods(toy.adjacency, features, nodes, 3, np.zeros(60, np.uint32), torch.float64)
-            torch.testing.assert_close(found.logits(module), expected[nodes], rtol=0, atol=1e-10)
+        ours.gamma.uniform_(0.5, 2, generator=torch.Generator().manual_seed(1))
+        ours.beta.uniform_(-1, 1, generator=torch.Generator().manual_seed(2))
+    norm = torch.nn.LayerNorm(90, dtype=torch.float64)
+    plain = [SAGEConv(i, o, aggr="mean").double() for i, o in pairwise((90, *sizes))]
+    head = torch.nn.Linear(sizes[-1], 3, dtype=torch.float64)
+    norm.load_state_dict({"weight": ours.gamma.data, "bias": ours.beta.data})
+    head.load_state_dict(ours.head.state_dict())
+    edge_index = torch.from_numpy(np.stack(adjacency.tocoo().coords).astype(np.int64)).flip(0)
+    values = norm(torch.from_numpy(x))
+    for depth, (theirs, layer) in enumerate(zip(plain, ours.layers, strict=True)):
+        theirs.load_state_dict(layer.state_dict())
+        values = theirs(torch.relu(values) if depth else values, edge_index)
+    expected = head(values)[nodes]
+    features = x if filled == 1.0 else csr_array(x)
+    found = Neighbourhoods(adjacency, features, nodes, 3, np.zeros(60, np.uint32), torch.float64).logits(ours)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+    pull = torch.from_numpy(np.random.default_rng(2).normal(size=expected.shape))
+    found.backward(pull)
+    expected.backward(pull)
+    modules = zip([*plain, head], [*ours.layers, ours.head], strict=True)
+    pairs = [(norm.weight, ours.gamma), (norm.bias, ours.beta)]
+    pairs += [pair for theirs, mine in modules for pair in zip(theirs.parameters(), mine.parameters(), strict=True)]
+    for theirs, mine in pairs:
+        torch.testing.assert_close(mine.grad, theirs.grad, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_neighbours_means_before_and_after_the_product(before: bool) -> None:
+    """Few nodes with many neighbours have their means taken first; many nodes with few do not."""
+    rng = np.random.default_rng(0)
+    mean = csr_array((rng.random((4, 9) if before else (9, 4)) < 0.7) * 0.25)
+    x = rng.normal(size=(mean.shape[1], 5))
+    means = NeighbourMeans(mean, x, torch.float64)
+    assert (means._mean is None) == before
+    weight, gamma, beta = (torch.from_numpy(rng.normal(size=size)) for size in ((5, 3), 5, 5))
+    normal = torch.nn.functional.layer_norm(torch.from_numpy(x), (5,), gamma, beta)
+    expected = torch.from_numpy(mean.toarray()) @ normal @ weight
+    torch.testing.assert_close(means.times(weight, gamma, beta), expected, rtol=0, atol=1e-12)

@@ -15,10 +15,11 @@ from fedstruct.federation.local import LocalFederation
 from fedstruct.federation.watch import Watch
 from fedstruct.methods.fedstruct import Weights
 from fedstruct.models.decoupled import DecoupledGCN
-from fedstruct.models.dropout import keep_mask, row_keys
+from fedstruct.models.dropout import dropped_relu, row_keys
 from fedstruct.models.flat import Flat
 from fedstruct.models.mlp import MLP
-from strategies import ready
+from fedstruct.seeds import key
+from strategies import keep_mask, ready
 
 OPTIONS = {"layers_structure": 3, "prune": 8, "rounds": 12, "feature_hidden": 16, "dropout": 0.5, "lr_structure": 0.3}
 
@@ -200,6 +201,26 @@ def test_another_seed_gives_another_result():
 
 WHEN = (0, 4)
 SIZES = st.lists(st.integers(0, 6), min_size=1, max_size=5)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("rate", [0.0, 0.1, 0.5, 0.99])
+def test_dropout_is_written_out(rate, dtype):
+    """The compiled loop, and the same in whole arrays: a 32-bit finaliser of two keys; and its gradient."""
+    rows = row_keys(["bank", "shop"], [40, 2])
+    units = np.arange(9, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(key(*WHEN))
+    units = ((units ^ (units >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)) >> np.uint64(32)
+    mixed = rows[:, None] ^ units.astype(np.uint32)
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
+        mixed = (mixed ^ (mixed >> np.uint32(shift))) * np.uint32(factor)
+    keep = torch.from_numpy((mixed ^ (mixed >> np.uint32(16))) >= np.uint32(rate * 2**32))
+    given, pull = (torch.from_numpy(np.random.default_rng(i).normal(size=(42, 9))).to(dtype) for i in range(2))
+    found, expected = (given.T.contiguous().T.requires_grad_(), given.clone().requires_grad_())
+    ours, plain = dropped_relu(found, rows, rate, *WHEN), torch.relu(expected) * keep / (1 - rate)
+    torch.testing.assert_close(ours, plain)
+    ours.backward(pull)
+    plain.backward(pull)
+    torch.testing.assert_close(found.grad, expected.grad)
 
 
 @given(SIZES, st.integers(1, 5), st.floats(0, 0.99))

@@ -107,7 +107,7 @@ class FedAvgParty(ModelParty):
             self._optimiser = Optimiser(o.optimizer, (sums.model.vector, o.lr, o.weight_decay))
         loss = 0.0
         for epoch in range(o.local_epochs if labelled else 0):
-            last = sums.descend(question.round * o.local_epochs + epoch)
+            last, gradient = sums.slope(question.round * o.local_epochs + epoch)
             loss = loss if epoch else last
-            self._optimiser.step(sums.model.gradient / labelled)
+            self._optimiser.step(gradient.div_(labelled))
         return LocalModel(loss, sums.model.vector.numpy().astype(np.float64) * labelled)

@@ -311,12 +311,10 @@ class FedStructSums:
         h, z, labels = self._training
         structure = self._tensor(question.structure).requires_grad_()
         self.model.load(self._tensor(question.theta))
-        self.model.clear()
         logits = self._logits(h, z, structure, self.options.dropout, (self.draws, question.round))
         loss = torch.nn.functional.cross_entropy(logits, labels, self.class_weights, reduction="sum")
-        loss.backward()  # type: ignore[no-untyped-call]
-        slope = torch.zeros_like(structure) if structure.grad is None else structure.grad
-        return Gradient(loss.item(), self.model.gradient.numpy().copy(), slope.numpy())
+        by_theta, by_structure = self.model.gradients(loss, structure)
+        return Gradient(loss.item(), by_theta.numpy(), by_structure.numpy())
 
     @torch.no_grad()
     def evaluate(self, question: Evaluate) -> Counts:

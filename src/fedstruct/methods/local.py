@@ -77,8 +77,8 @@ class LocalParty(ModelParty):
         model = self.sums.model
         optimiser = Optimiser(o.optimizer, (model.vector, o.lr, o.weight_decay))
         for t in range(o.rounds if len(labels) else 0):
-            self.sums.descend(t)
-            optimiser.step(model.gradient / len(labels))
+            _, gradient = self.sums.slope(t)
+            optimiser.step(gradient.div_(len(labels)))
         return Done()
 
     @answers(EvaluateAlone)

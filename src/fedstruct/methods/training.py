@@ -81,21 +81,20 @@ class ModelSums:
 
     def gradient(self, question: ModelWeights) -> ModelGradient:
         self.model.load(self._tensor(question.theta))
-        loss = self.descend(question.round)
-        return ModelGradient(loss, self.model.gradient.numpy().copy())
+        loss, gradient = self.slope(question.round)
+        return ModelGradient(loss, gradient.numpy())
 
-    def descend(self, round: int) -> float:
-        """Set the model's gradient; gives the loss, summed over the training nodes."""
+    def slope(self, round: int) -> tuple[float, torch.Tensor]:
+        """The loss and its gradient, summed over the training nodes."""
         if self._training is None:
             nodes = self.view.known(TRAIN)
             self._training = self.options.on(self.view, nodes), torch.from_numpy(self.view.labels[nodes])
         computation, labels = self._training
-        self.model.clear()
         logits = computation.logits(self.model.module, self.options.dropout, (self.draws, round))
         loss = torch.nn.functional.cross_entropy(logits, labels, self.class_weights, reduction="sum")
         must_be_finite(loss.item(), round)
-        loss.backward()  # type: ignore[no-untyped-call]
-        return loss.item()
+        (gradient,) = self.model.gradients(loss)
+        return loss.item(), gradient
 
     @torch.no_grad()
     def evaluate(self, question: EvaluateModel | None = None) -> Counts:

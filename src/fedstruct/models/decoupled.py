@@ -10,7 +10,7 @@ from torch import Tensor
 from fedstruct.graph.graph import Features
 from fedstruct.models.mlp import MLP, StandardRows
 from fedstruct.models.sparse import SparseMatrix
-from fedstruct.structure.kernels import columns_of, compressed, onto_columns
+from fedstruct.structure.kernels import columns_of, onto_columns, picked
 
 
 class DecoupledGCN:
@@ -26,7 +26,7 @@ class DecoupledGCN:
     ) -> None:  # fmt: skip
         """`adjacency` is Â; `keys` names each of its nodes to dropout."""
         few = 4 * len(nodes) < adjacency.shape[0]
-        hops = [adjacency[nodes]] + [adjacency] * (layers - 1) if layers else [_picked(nodes, adjacency.shape[0])]
+        hops = [adjacency[nodes]] + [adjacency] * (layers - 1) if layers else [picked(nodes, adjacency.shape[0])]
         if few:
             while len(hops) > 1:
                 hops[:2] = [(hops[0] @ hops[1]).tocsr()]
@@ -42,7 +42,3 @@ class DecoupledGCN:
         for hop in reversed(self._hops):
             values = hop @ values
         return values
-
-
-def _picked(nodes: np.ndarray, of: int) -> csr_array:
-    return compressed(np.ones(len(nodes)), nodes, np.arange(len(nodes) + 1), (len(nodes), of))

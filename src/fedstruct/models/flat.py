@@ -7,25 +7,22 @@ from torch import Tensor, nn
 
 
 class Flat:
-    """A module whose parameters, and their gradients, are views of two flat vectors.
+    """A module whose parameters are views of one flat vector, each as it lies in memory.
 
     >>> flat = Flat(nn.Linear(2, 1))
     >>> flat.load(torch.tensor([1.0, 2.0, 3.0]))
     >>> flat.module(torch.ones(2)).item()
     6.0
+    >>> flat.gradients(flat.module(torch.tensor([5.0, 7.0])).sum())
+    [tensor([5., 7., 1.])]
     """
 
     def __init__(self, module: nn.Module) -> None:
         self.module = module
-        parameters = list(module.parameters())
-        self.vector = torch.cat([p.detach().reshape(-1) for p in parameters])
-        self.gradient = torch.zeros_like(self.vector)
-        at = 0
-        for p in parameters:
-            size = p.numel()
-            p.data = self.vector[at : at + size].view_as(p)
-            p.grad = self.gradient[at : at + size].view_as(p)
-            at += size
+        self._parameters = list(module.parameters())
+        self.vector = torch.cat([p.detach().as_strided((p.numel(),), (1,)) for p in self._parameters])
+        for p, view in zip(self._parameters, self._views(self.vector), strict=True):
+            p.data = view
 
     def __len__(self) -> int:
         return self.vector.numel()
@@ -33,5 +30,15 @@ class Flat:
     def load(self, vector: Tensor) -> None:
         self.vector.copy_(vector)
 
-    def clear(self) -> None:
-        self.gradient.zero_()
+    def gradients(self, loss: Tensor, *others: Tensor) -> list[Tensor]:
+        """The gradient of a loss by the vector, and by other tensors; zero where it does not depend on them."""
+        slopes = torch.autograd.grad(loss, [*self._parameters, *others], materialize_grads=True)
+        vector = torch.empty_like(self.vector)
+        for view, slope in zip(self._views(vector), slopes, strict=False):
+            view.copy_(slope)
+        return [vector, *slopes[len(self._parameters) :]]
+
+    def _views(self, vector: Tensor) -> list[Tensor]:
+        sizes = [p.numel() for p in self._parameters]
+        parts = zip(torch.split(vector, sizes), self._parameters, strict=True)
+        return [part.as_strided(p.shape, p.stride()) for part, p in parts]

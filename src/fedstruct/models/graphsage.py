@@ -6,6 +6,7 @@ Reference: Hamilton, Ying and Leskovec, "Inductive Representation Learning on La
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,29 +15,50 @@ from torch import Tensor, nn
 from torch_geometric.nn import SAGEConv
 
 from fedstruct.graph.graph import Features
-from fedstruct.models.dropout import keep_mask
+from fedstruct.models.dropout import dropped_relu
 from fedstruct.models.mlp import StandardRows
 from fedstruct.models.sparse import SparseMatrix
-from fedstruct.structure.kernels import columns_of, divide_rows, onto_columns, row_sums
+from fedstruct.structure.kernels import columns_of, divide_rows, onto_columns, picked, row_sums, stacked
 
 
 class SAGELayer(SAGEConv):  # type: ignore[misc]
-    """torch-geometric's layer, multiplied out: W_l mean(neighbours) + W_r own, on sparse matrices.
+    """torch-geometric's layer, multiplied out: W_l mean(neighbours) + W_r own, on sparse matrices."""
 
-    The mean is linear, so it is taken of W_l x where that is narrower than x.
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__(inputs, outputs)
+        for part in (self.lin_l, self.lin_r):
+            # As they are multiplied: with a weight for each output side by side.
+            part.weight.data = part.weight.data.T.contiguous().T
+
+    def of(self, around: Tensor, own: Tensor) -> Tensor:
+        """Of the mean of each node's neighbours, and its own values."""
+        out: Tensor = nn.functional.linear(around, self.lin_l.weight, self.lin_l.bias) + own @ self.lin_r.weight.T
+        return out
+
+    def of_features(self, around: NeighbourMeans, own: StandardRows, gamma: Tensor, beta: Tensor) -> Tensor:
+        """The same of features that are yet to be normalised."""
+        left = around.times(self.lin_l.weight.T, gamma, beta)
+        out: Tensor = left + own.times(self.lin_r.weight.T, gamma, beta) + self.lin_l.bias
+        return out
+
+
+class NeighbourMeans:
+    """The mean of the neighbours' normalised features.
+
+    The mean is linear and features are fixed: where these are dense, and fewer nodes have neighbours than are
+    neighbours, it is taken once, before all products. Means of sparse rows are fuller than the rows; theirs follows.
     """
 
-    def of(self, values: Tensor, mean: SparseMatrix, own: Tensor) -> Tensor:
-        left, right = self.lin_l, self.lin_r
-        out: Tensor = mean @ (values @ left.weight.T) + left.bias + values[own] @ right.weight.T
-        return out
+    def __init__(self, mean: csr_array, features: Features, dtype: torch.dtype) -> None:
+        near = columns_of(mean)
+        matrix, rows = SparseMatrix(onto_columns(mean, near), dtype), StandardRows(features[near], dtype)
+        before = rows.dense and mean.shape[0] < len(near)
+        self._rows = rows.mixed(matrix) if before else rows
+        self._mean = None if before else matrix
 
-    def of_features(self, x: StandardRows, gamma: Tensor, beta: Tensor, mean: SparseMatrix, own: Tensor) -> Tensor:
-        """The same on normalised features, which may be sparse."""
-        both = x.times(torch.cat([self.lin_l.weight, self.lin_r.weight]).T, gamma, beta)
-        width = self.lin_l.weight.shape[0]
-        out: Tensor = mean @ both[:, :width].contiguous() + self.lin_l.bias + both[own, width:]
-        return out
+    def times(self, weight: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
+        product = self._rows.times(weight, gamma, beta)
+        return product if self._mean is None else self._mean @ product
 
 
 class GraphSAGE(nn.Module):
@@ -70,26 +92,23 @@ class Neighbourhoods:
         """`adjacency` holds the edges, without self loops; `keys` names each node to dropout."""
         degrees = row_sums(adjacency)
         mean = divide_rows(adjacency, np.where(degrees > 0, degrees, 1))
-        self._steps: list[tuple[SparseMatrix, Tensor, np.ndarray]] = []
+        self._steps: list[tuple[SparseMatrix, np.ndarray]] = []
         wanted = nodes
-        for _ in range(layers):
-            rows = mean[wanted]
-            used = np.union1d(wanted, columns_of(rows))
-            own = torch.from_numpy(np.searchsorted(used, wanted))
-            self._steps.insert(0, (SparseMatrix(onto_columns(rows, used), dtype), own, keys[used]))
-            wanted = used
-        self._features = StandardRows(features[wanted], dtype)
+        for _ in range(layers - 1):
+            both = stacked([mean[wanted], picked(wanted, len(degrees))])
+            wanted = columns_of(both)
+            self._steps.insert(0, (SparseMatrix(onto_columns(both, wanted), dtype), keys[wanted]))
+        self._around = NeighbourMeans(mean[wanted], features, dtype)
+        self._own = StandardRows(features[wanted], dtype)
 
     def logits(self, module: GraphSAGE, rate: float = 0.0, when: tuple[int | str, ...] = ()) -> Tensor:
         """With a rate, under dropout between the convolutions; `when` names the draws."""
-        values = torch.empty(0)
-        for depth, (layer, (mean, own, keys)) in enumerate(zip(module.layers, self._steps, strict=True)):
-            if depth == 0:
-                values = layer.of_features(self._features, module.gamma, module.beta, mean, own)  # type: ignore[operator]
-                continue
-            values = torch.relu(values)
-            if rate:
-                values = values * keep_mask(keys, values.shape[1], rate, *when, depth) / (1 - rate)
-            values = layer.of(values, mean, own)  # type: ignore[operator]
+        first: Any = module.layers[0]
+        values = first.of_features(self._around, self._own, module.gamma, module.beta)
+        for depth, (both, keys) in enumerate(self._steps, start=1):
+            layer: Any = module.layers[depth]
+            values = dropped_relu(values, keys, rate, *when, depth)
+            around, own = (both @ values).chunk(2)
+            values = layer.of(around, own)
         logits: Tensor = module.head(values)
         return logits

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from itertools import pairwise
 from math import sqrt
 from typing import Any
@@ -12,8 +13,9 @@ from scipy.sparse import csr_array, diags_array, issparse
 from torch import Tensor, nn
 
 from fedstruct.graph.graph import Features
-from fedstruct.models.dropout import keep_mask
+from fedstruct.models.dropout import dropped_relu
 from fedstruct.models.sparse import SparseMatrix
+from fedstruct.structure.kernels import columns_of, onto_columns
 
 EPSILON = 1e-5
 """torch's LayerNorm adds this to the variance."""
@@ -25,9 +27,8 @@ DENSE = 0.08
 class StandardRows:
     """Rows of features, each shifted and scaled to mean 0 and variance 1, without making sparse ones dense.
 
-    Rows that are sparse only by name, well filled, are made dense.
-
-    A sparse row x becomes x/σ, kept sparse, and the number μ/σ that is to be taken from every entry.
+    Rows that are sparse only by name, well filled, are made dense. A sparse row x becomes x/σ, kept sparse, and the
+    number -μ/σ that is to be added to every entry. Columns that hold nothing are left out where these are most.
     """
 
     def __init__(self, features: Features, dtype: torch.dtype) -> None:
@@ -39,13 +40,31 @@ class StandardRows:
         square = np.asarray((values * values).sum(axis=1)).ravel() / width
         scale = 1.0 / np.sqrt(np.maximum(square - mean**2, 0) + EPSILON)
         self.rows = features.shape[0]
+        self.used: Tensor | None = None
+        """The columns that `scaled` holds, unless it holds all."""
         self.scaled: SparseMatrix | Tensor
-        self.shift: Tensor | None = None
-        if issparse(features):
-            self.scaled = SparseMatrix(csr_array(diags_array(scale) @ values), dtype)
-            self.shift = torch.from_numpy(mean * scale).to(dtype)[:, None]
-        else:
+        self.dense = not issparse(features)
+        ones = np.ones(self.rows)
+        if self.dense:
             self.scaled = torch.from_numpy((values - mean[:, None]) * scale[:, None]).to(dtype)
+            offsets = ones[:, None]
+        else:
+            scaled = csr_array(diags_array(scale) @ values)
+            used = columns_of(scaled)
+            if 2 * len(used) < width:
+                self.used, scaled = torch.from_numpy(used), onto_columns(scaled, used)
+            self.scaled = SparseMatrix(scaled, dtype)
+            offsets = np.stack([ones, -mean * scale], axis=1)
+        self.offsets = torch.from_numpy(offsets).to(dtype)
+        """How much of β W, and of γ W, is added to each row of a product."""
+
+    def mixed(self, matrix: SparseMatrix) -> StandardRows:
+        """The rows of this matrix times these rows, which must be dense."""
+        assert isinstance(self.scaled, Tensor)
+        mixed = copy(self)
+        mixed.scaled, mixed.offsets = matrix @ self.scaled, matrix @ self.offsets
+        mixed.rows = len(mixed.offsets)
+        return mixed
 
     def times(self, weight: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
         """LayerNorm and the product after it as one step: W(γ ⊙ x̂ + β) = x̂ (γ ⊙ W) + Wβ."""
@@ -58,23 +77,28 @@ class _NormalisedProduct(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, weight: Tensor, gamma: Tensor, beta: Tensor, x: StandardRows) -> Tensor:
-        ctx.save_for_backward(weight, gamma, beta)
+        affine = torch.stack([beta, gamma][: x.offsets.shape[1]])
+        used_gamma, used = (gamma, weight) if x.used is None else (gamma[x.used], weight[x.used])
+        ctx.save_for_backward(weight, affine, used_gamma, used)
         ctx.x = x
-        shifted, constant = torch.stack([gamma, beta]) @ weight
-        out = x.scaled @ (gamma[:, None] * weight)
-        out += constant
-        return out if x.shift is None else out.addcmul_(x.shift, shifted, value=-1)
+        product: Tensor = x.scaled @ (used_gamma[:, None] * used)
+        return product.addmm_(x.offsets, affine @ weight)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        weight, gamma, beta = ctx.saved_tensors
+        weight, affine, used_gamma, used = ctx.saved_tensors
         x, slope = ctx.x, gradients[0]
-        slopes = slope.sum(0)
+        pulls = x.offsets.T @ slope
+        of_beta, *of_shift = pulls @ weight.T
         inner = x.scaled.T @ slope
-        if x.shift is not None:
-            inner -= (x.shift * slope).sum(0)
-        of_gamma = torch.linalg.vecdot(inner, weight)
-        return inner.mul_(gamma[:, None]).addr_(beta, slopes), of_gamma, weight @ slopes, None
+        of_gamma = torch.linalg.vecdot(inner, used)
+        inner *= used_gamma[:, None]
+        if x.used is None:
+            of_weight = inner.addmm_(affine.T, pulls)
+        else:
+            of_weight = (affine.T @ pulls).index_add_(0, x.used, inner)
+            of_gamma = torch.zeros_like(of_beta).index_copy_(0, x.used, of_gamma)
+        return of_weight, sum(of_shift, of_gamma), of_beta, None
 
 
 class NormalisedLinear(nn.Module):
@@ -91,8 +115,8 @@ class NormalisedLinear(nn.Module):
         """Of features that stay as they are, made ready before; or of values that are themselves learned."""
         if isinstance(x, StandardRows):
             return x.times(self.weight, self.gamma, self.beta) + self.bias
-        normal = nn.functional.layer_norm(x, self.gamma.shape, self.gamma, self.beta, EPSILON)
-        return normal @ self.weight + self.bias
+        normal = nn.functional.layer_norm(x, self.gamma.shape, eps=EPSILON)
+        return normal @ (self.gamma[:, None] * self.weight) + (self.beta @ self.weight + self.bias)
 
 
 class MLP(nn.Module):
@@ -122,9 +146,7 @@ class MLP(nn.Module):
         """Logits; with a rate, under dropout: `rows` names the rows to it, `when` the draws."""
         values = self.first(x)
         for depth, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            values = torch.relu(values)
-            if rate and rows is not None:
-                values = values * keep_mask(rows, values.shape[1], rate, *when, depth) / (1 - rate)
+            values = torch.relu(values) if rows is None else dropped_relu(values, rows, rate, *when, depth)
             values = nn.functional.linear(values, weight, bias)
         logits: Tensor = values
         return logits

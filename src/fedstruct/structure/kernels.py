@@ -68,6 +68,11 @@ def stacked_indptr(blocks: Sequence[csr_array]) -> np.ndarray:
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
+def picked(rows: np.ndarray, of: int) -> csr_array:
+    """The matrix that picks these rows of another one."""
+    return compressed(np.ones(len(rows)), rows, np.arange(len(rows) + 1), (len(rows), of))
+
+
 def added(tall: csr_array, blocks: int) -> csr_array:
     """The sum of so many matrices that stand on top of each other, each entry added up in their order."""
     from fedstruct.structure.compiled import sums
