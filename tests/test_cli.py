@@ -1,10 +1,12 @@
 """The command line: one sentence for a mistake, one JSON object for a program, and a run folder that says it all."""
 
+import os
 import subprocess
 import sys
 import tomllib
 from collections import namedtuple
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars
@@ -54,7 +56,7 @@ def file_with(command=("run",), **changed):
 
     def write(folder, graph):
         with np.load(graph) as file:
-            arrays = {**file, **{k: v(file[k]) if callable(v) else v for k, v in changed.items()}}
+            arrays = {**file, **{k: v(file.get(k)) if callable(v) else v for k, v in changed.items()}}
         np.savez(folder / "changed.npz", **{k: v for k, v in arrays.items() if v is not None})
         return [*command, "changed.npz"]
 
@@ -168,6 +170,44 @@ MISTAKES = {
     ),
     "unknown preset": (run("--preset", "papr"), "unknown preset 'papr': did you mean 'paper'?"),
     "preset without settings": (run("--preset", "paper"), "preset 'paper' has no settings for"),
+    "an option beyond all bounds": (
+        run("--set", f"prune={10**23}"),
+        "'prune' is 100000000000000000000000, but it should be at most 2147483647",
+    ),
+    "an option in a list beyond all bounds": (
+        run("--set", "structure_hidden=[8, 99999999999]"),
+        "'structure_hidden' is [8, 99999999999], but it should be at most 2147483647",
+    ),
+    "an option of too many digits": (run("--set", "prune=" + "9" * 5000), "option 'prune' is '999999999999...999"),
+    "brackets without end": (run("--set", "prune=" + "[" * 100_000), "option 'prune' is '[[[[[[[[[[[[...[[["),
+    "betas beyond all bounds": (
+        run("--set", "betas=[1e308]", "--set", "layers_structure=1"),
+        "'betas' is 1e+308, but it should be less than or equal to 1000000",
+    ),
+    "more seeds than anybody waits for": (run("--seeds", "99999999999"), "'seeds' is 99999999999, but it should be"),
+    "a key of two lines": (run("--set", "a\nb=3"), "unknown option 'a b': choose one of betas, "),
+    "more classes than can be counted": (
+        file_with(classes=lambda _: np.array(2**64 - 1, np.uint64)),
+        "changed: 18,446,744,073,709,551,615 classes or features are too many",
+    ),
+    "more features than can be counted": (
+        file_with(
+            x=None,
+            x_data=lambda _: np.ones(1),
+            x_indices=lambda _: np.array([0]),
+            x_indptr=lambda _: np.array([0] + 120 * [1]),
+            x_shape=lambda _: np.array([120, 2**62]),
+        ),
+        "changed: 4,611,686,018,427,387,904 classes or features are too many",
+    ),
+    "labels that wrap around": (
+        file_with(y=changed_at(5, 2**64 - 1, np.uint64)),
+        "changed: label 18446744073709551615 of node 5 is out of range",
+    ),
+    "a file of too long a name": (command("run", "x" * 300 + ".npz"), "cannot be read: File name too long"),
+    "a file in nobody's home": (command("run", "~nobody.there/x.npz"), "there is no file ~nobody.there/x.npz"),
+    "a file whose name is no text": (command("run", "small\udcff.npz"), "'small\\udcff.npz' is not UTF-8 text"),
+    "a run folder whose name is no text": (run("--out", "run\udcff"), "'run\\udcff' is not UTF-8 text"),
     "prune of 0": (run("--set", "prune=0"), "'prune' is 0, but it should be greater than or equal to 1"),
     "layers_structure of 0": (run("--set", "layers_structure=0"), "'layers_structure' is 0, but it should be"),
     "a word for a number": (run("--set", "rounds=many"), "'rounds' is 'many', but it should be a valid integer"),
@@ -180,6 +220,14 @@ MISTAKES = {
     "a folder as configuration": (run("--config", "."), "configuration file . cannot be read"),
     "broken configuration": (
         a_file("run.toml", "dataset = \nseeds", "run", "--config", "run.toml"),
+        "configuration file run.toml is not valid TOML",
+    ),
+    "configuration of brackets without end": (
+        a_file("run.toml", "seeds = " + "[" * 5000, "run", "GRAPH", "--config", "run.toml"),
+        "configuration file run.toml is not valid TOML",
+    ),
+    "configuration of too many digits": (
+        a_file("run.toml", "seeds = " + "9" * 5000, "run", "GRAPH", "--config", "run.toml"),
         "configuration file run.toml is not valid TOML",
     ),
     "configuration that is no text": (
@@ -716,6 +764,35 @@ def test_a_demonstration_shows_the_ledger(here):
     assert "party" in said.out
     assert "Blocks" in said.out
     assert "fedstruct run cora" in words(said.out)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device here is always full")
+@pytest.mark.parametrize(
+    "how", [["ledger", "RUN"], ["ledger", "RUN", "--json"], ["datasets"], ["run", "--help"]], ids=str
+)
+def test_output_that_cannot_be_written_is_said_in_one_sentence(a_run, how):
+    command = [sys.executable, "-m", "fedstruct", *(str(a_run.folder) if a == "RUN" else a for a in how)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=100, check=False)
+    assert (done.returncode, done.stderr) == (1, "fedstruct: the system stopped it: No space left on device\n")
+
+
+def test_letters_that_the_output_cannot_hold_are_replaced(a_run):
+    said = started("ledger", a_run.folder, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (said.code, said.err) == (0, "")
+    assert "parties ? coordinator" in said.out
+
+
+@pytest.mark.skipif(os.name == "posix" and os.geteuid() == 0, reason="root may read everything")
+def test_what_may_not_be_read_is_not_called_damaged(here, graph, monkeypatch):
+    (here / "mine").mkdir()
+    (here / "mine" / "cora.npz").write_bytes(graph.read_bytes())
+    (here / "mine" / "cora.npz").chmod(0)
+    assert_one_sentence(typed("run", "mine/cora.npz"), "mine/cora.npz cannot be read: Permission denied")
+    (here / "mine").chmod(0)
+    assert_one_sentence(typed("run", "mine/cora.npz"), "mine/cora.npz cannot be read: Permission denied")
+    monkeypatch.setenv(DATA_VARIABLE, "mine")
+    assert_one_sentence(typed("datasets"), "mine/cora.npz cannot be used: Permission denied")
 
 
 def test_a_reader_that_goes_away_is_no_mistake(a_run):

@@ -41,6 +41,13 @@ def permuted_split(own, rng):
     return replace(own, split=split)
 
 
+def a_training_label_less(own, rng):
+    """As many nodes as before, but the class of one of them is forgotten."""
+    labels = own.labels.copy()
+    labels[rng.choice(own.known(TRAIN))] = -1
+    return replace(own, labels=labels)
+
+
 def new_inner_edges(own, rng):
     """As many inner edges, elsewhere."""
     u, v = np.triu_indices(own.nodes, 1)
@@ -50,25 +57,25 @@ def new_inner_edges(own, rng):
     return replace(own, inner=csr_array(inner))
 
 
-def one_node_more(own, labelled):
-    inner = np.zeros((own.nodes + 1, own.nodes + 1))
-    inner[:-1, :-1] = own.inner.toarray()
+def nodes_more(own, count, label, split):
+    inner = np.zeros((own.nodes + count, own.nodes + count))
+    inner[:-count, :-count] = own.inner.toarray()
     return replace(
         own,
-        features=np.vstack([own.features, np.ones((1, own.features.shape[1]), np.float32)]),
-        labels=np.append(own.labels, 0 if labelled else -1),
-        split=np.append(own.split, TRAIN if labelled else 0).astype(own.split.dtype),
+        features=np.vstack([own.features, np.ones((count, own.features.shape[1]), np.float32)]),
+        labels=np.append(own.labels, [label] * count),
+        split=np.append(own.split, [split] * count).astype(own.split.dtype),
         inner=csr_array(inner),
     )
 
 
-def an_idle_node_more(own, rng):
-    """Without edges, label or use: nothing of it is told but that it is there."""
-    return one_node_more(own, labelled=False)
+def idle_nodes_more(own, rng):
+    """Without edges, label or use: nothing of them is told but that they are there. Blocks may then hold more."""
+    return nodes_more(own, 40, label=-1, split=0)
 
 
 def a_training_node_more(own, rng):
-    return one_node_more(own, labelled=True)
+    return nodes_more(own, 1, label=0, split=TRAIN)
 
 
 @dataclass(frozen=True)
@@ -82,8 +89,9 @@ REPLACEMENTS = [
     Replacement(new_features, Source.FEATURES),
     Replacement(permuted_labels, Source.LABELS),
     Replacement(permuted_split, Source.LABELS),
+    Replacement(a_training_label_less, Source.LABELS),
     Replacement(new_inner_edges, Source.STRUCTURE),
-    Replacement(an_idle_node_more, Source.COUNTS),
+    Replacement(idle_nodes_more, Source.COUNTS),
     Replacement(a_training_node_more, Source.COUNTS | Source.LABELS | Source.FEATURES),
 ]
 
@@ -148,11 +156,11 @@ def test_no_message_changes_with_a_source_that_it_does_not_declare(original, rep
 
 @pytest.mark.parametrize("source", [s for s in Source if s in EVERYTHING], ids=lambda s: s.name)
 def test_every_message_that_declares_a_source_does_change_with_it(original, source):
-    """So no source is claimed for show, and the test above is able to fail."""
+    """So no source is claimed for show, and the test above is able to fail. Nothing but this source is replaced."""
     declaring = {name for name, kind in KINDS.items() if source in kind.sources}
     changing = set()
     for replacement in REPLACEMENTS:
-        if source in replacement.touches:
+        if replacement.touches == source:
             for who in range(PARTIES):
                 after = replaced(replacement, who)
                 changing |= {name for name in KINDS if after[name] != original[name]}
@@ -162,11 +170,11 @@ def test_every_message_that_declares_a_source_does_change_with_it(original, sour
 
 @pytest.mark.parametrize("replacement", REPLACEMENTS, ids=lambda r: r.make.__name__)
 def test_the_replacements_keep_what_they_must(replacement):
-    """Counts stay as they are, but for a node more; and something else does change."""
+    """Counts stay as they are, but for the nodes more; and something else does change."""
     for own in parties():
         other = replacement.make(own, np.random.default_rng(0))
-        more = int(Source.COUNTS in replacement.touches)
-        labelled = int(replacement.make is a_training_node_more)
+        more = {a_training_node_more: 1, idle_nodes_more: 40}.get(replacement.make, 0)
+        labelled = {a_training_node_more: 1, a_training_label_less: -1}.get(replacement.make, 0)
         assert other.nodes == own.nodes + more
         assert other.inner.nnz == own.inner.nnz
         assert (other.labels >= 0).sum() == (own.labels >= 0).sum() + labelled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -66,7 +67,11 @@ def main() -> None:
     """Run the command line; a mistake of the user is one sentence on stderr and exit code 2."""
     # A polite end is an end like Ctrl-C: workers are stopped, and what was saved stays.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal or a file that does not take every letter gets a question mark in its place.
+        sys.stdout.reconfigure(errors="replace")
     try:
+        _check_text(sys.argv)
         app()
     except FedstructError as error:
         fail(str(error), 2)
@@ -77,6 +82,27 @@ def main() -> None:
             raise
         fail(OUT_OF_MEMORY, 1)
     except BrokenPipeError:
+        _say_no_more()
+    except OSError as error:
+        _say_no_more()
+        why = error.strerror or str(error)
+        if error.filename is None:
+            fail(f"the system stopped it: {why}", 1)
+        fail(f"{error.filename} cannot be used: {why}", 2)
+
+
+def _check_text(arguments: list[str]) -> None:
+    """Names of files may be any bytes, but run folders and their tables are UTF-8."""
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise FedstructError(f"{argument!r} is not UTF-8 text; give the file another name") from None
+
+
+def _say_no_more() -> None:
+    """What is left to be written would fail once more at the end of the process."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

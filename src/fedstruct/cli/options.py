@@ -52,7 +52,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def fail(sentence: str, code: int) -> NoReturn:
-    sys.stderr.write(f"fedstruct: {sentence}\n")
+    sys.stderr.write(f"fedstruct: {' '.join(sentence.splitlines())}\n")
     sys.exit(code)
 
 

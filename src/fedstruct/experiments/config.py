@@ -30,7 +30,7 @@ class Experiment(BaseModel):
     method: str = "fedstruct"
     parties: int | None = Field(default=None, ge=1)
     partition: str = "random"
-    seeds: int = Field(default=1, ge=1)
+    seeds: int = Field(default=1, ge=1, le=100_000)
     preset: str = "ours"
     train: float = Field(default=0.1, gt=0, lt=1)
     validation: float = Field(default=0.1, ge=0, lt=1)
@@ -112,7 +112,7 @@ def read(path: Path) -> dict[str, Any]:
         raise FedstructError(f"there is no configuration file {path}; check the path given to --config") from None
     except (OSError, UnicodeDecodeError) as error:
         raise FedstructError(f"the configuration file {path} cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # endless numbers and brackets have errors of their own
         raise FedstructError(f"the configuration file {path} is not valid TOML: {error}") from None
 
 
@@ -129,5 +129,5 @@ def setting(text: str) -> tuple[str, Any]:
         return "keep", None
     try:
         return key.strip(), json.loads(value)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # no JSON, or too much of it
         return key.strip(), value.strip()

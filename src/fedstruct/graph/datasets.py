@@ -57,7 +57,7 @@ def load(name: str | Path) -> Graph:
     """The graph of this name, or the one in this `.npz` file."""
     text = str(name)
     if text.endswith(".npz") or os.sep in text:
-        return npz.read(Path(text).expanduser())
+        return npz.read(_at_home(text))
     folder = _folder()
     if text not in DATASETS and not (folder and (folder / f"{text}.npz").is_file()):
         raise unknown("dataset", text, DATASETS, "; or give the path of an .npz file")
@@ -80,10 +80,15 @@ def _folder() -> Path | None:
     given = os.environ.get(DATA_VARIABLE)
     if not given:
         return None
-    folder = Path(given).expanduser()
+    folder = _at_home(given)
     if not folder.is_dir():
         raise FedstructError(f"{DATA_VARIABLE} names {folder}, which is not a folder; correct it or unset it")
     return folder
+
+
+def _at_home(path: str) -> Path:
+    """A path whose ~ is somebody's home; where there is no such body, it stays as it is."""
+    return Path(os.path.expanduser(path))
 
 
 def _download(dataset: Dataset, fetch: Callable[[Dataset, Path], Any] | None = None) -> Graph:

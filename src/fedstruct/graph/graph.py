@@ -187,6 +187,8 @@ def as_labels(labels: Any, name: str) -> np.ndarray:
             raise FedstructError(f"{name}: labels must be whole numbers 0, 1, 2, …")
     elif array.dtype.kind not in "iub":
         raise FedstructError(f"{name}: labels must be whole numbers 0, 1, 2, …, not {array.dtype}")
+    elif array.dtype.kind == "u" and array.size and array.max() > 2**53:
+        raise FedstructError(f"{name}: label {array.max()} of node {array.argmax()} is out of range; unknown is -1")
     known: np.ndarray = np.where(array < 0, UNKNOWN, array).astype(np.int64)
     return known
 
@@ -217,6 +219,8 @@ def check_nodes(
             raise FedstructError(f"{name}: {what} has {table.shape[0]} rows for {n} nodes")
         if what != "features" and table is not None and table.ndim != 1:
             raise FedstructError(f"{name}: {what} must be one value per node, not an array of shape {table.shape}")
+    if (most := max(classes, *features.shape[1:])) > 2**31 - 1:
+        raise FedstructError(f"{name}: {most:,} classes or features are too many; their number must fit into 32 bits")
     values = features.data if issparse(features) else features
     if not np.isfinite(values).all():
         row = (

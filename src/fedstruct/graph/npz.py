@@ -73,10 +73,14 @@ def write(graph: Graph, path: Path) -> None:
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
-    if not path.is_file():
-        raise FedstructError(f"there is no file {path}; give the path of an .npz graph or the name of a dataset")
     try:
-        with path.open("rb") as file:
+        if not path.is_file():
+            raise FedstructError(f"there is no file {path}; give the path of an .npz graph or the name of a dataset")
+        opened = path.open("rb")
+    except OSError as error:
+        raise FedstructError(f"{path} cannot be read: {error.strerror}") from None
+    try:
+        with opened as file:
             archive = np.load(file, allow_pickle=False)
             if isinstance(archive, np.ndarray):
                 raise FedstructError(f"{path} is a single array, not an .npz archive of a graph")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -27,6 +27,8 @@ from fedstruct.structure import exposure
 from fedstruct.structure.kernels import added, compressed, divide_rows, from_entries, row_sums, with_self_loops
 from fedstruct.structure.prune import pruned, pruned_product
 
+Beta = Annotated[float, Field(ge=-1e6, le=1e6)]
+
 
 class StructureOptions(Options):
     """How Ā = Σ β_l Â^l is acquired."""
@@ -35,7 +37,7 @@ class StructureOptions(Options):
     prune: int = Field(30, ge=1, description="p, entries kept per node; each block keeps ⌈p/K⌉ per row")
     prune_rule: Literal["block", "none"] = Field("block", description="prune each block, or nothing")
     keep: int | None = Field(None, ge=1, description="a party prunes its own rows to so many entries per node")
-    betas: tuple[float, ...] | None = Field(None, description="β_1 … β_Ls; by default the last is 1, the others 0")
+    betas: tuple[Beta, ...] | None = Field(None, description="β_1 … β_Ls; by default the last is 1, the others 0")
 
     @model_validator(mode="after")
     def _one_beta_per_hop(self) -> StructureOptions:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+from reprlib import repr as shortened
 from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 
 from fedstruct.errors import FedstructError, unknown
+
+MOST = 2**31 - 1
+"""The largest whole number that an option may be: as large as the numbers of nodes."""
 
 
 class Options(BaseModel):
     """Options are frozen, and there are no others than those that are declared."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @field_validator("*")
+    @classmethod
+    def _not_absurd(cls, value: Any) -> Any:
+        numbers = value if isinstance(value, tuple) else (value,)
+        if any(isinstance(number, int) and number > MOST for number in numbers):
+            raise ValueError(f"should be at most {MOST}")
+        return value
 
     @classmethod
     def of(cls, **given: Any) -> Self:
@@ -31,7 +43,7 @@ def explained(error: ValidationError, model: type[BaseModel], what: str) -> Feds
         return unknown(what, path[-1], model.model_fields)
     message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
     where = path[0] if path else model.__name__
-    return FedstructError(f"{what} '{where}' is {first['input']!r}, but it {_lower(message)}")
+    return FedstructError(f"{what} '{where}' is {shortened(first['input'])}, but it {_lower(message)}")
 
 
 def _lower(text: str) -> str:
