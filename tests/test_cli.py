@@ -212,7 +212,34 @@ MISTAKES = {
     "layers_structure of 0": (run("--set", "layers_structure=0"), "'layers_structure' is 0, but it should be"),
     "a word for a number": (run("--set", "rounds=many"), "'rounds' is 'many', but it should be a valid integer"),
     "no such choice": (run("--set", "prune_rule=blocks"), "'prune_rule' is 'blocks', but it should be 'block'"),
-    "betas for other hops": (run("--set", "betas=[1]", "--set", "layers_structure=2"), "betas"),
+    "betas for other hops": (
+        run("--set", "betas=[1]", "--set", "layers_structure=2"),
+        "fedstruct: there are 1 betas for layers_structure = 2 hops: give one each",
+    ),
+    "no column left for degrees": (
+        run("--method", "fedstruct-fedstar", "--set", "return_steps=300"),
+        "fedstruct: return_steps = 300 leave no room for degrees in structure_dim = 256: take fewer",
+    ),
+    "no layers": (run("--set", "structure_hidden=[]"), "'structure_hidden' is [], but it should have at least 1 item"),
+    "a layer of no units": (
+        run("--method", "fedsgd-gnn", "--set", "sage_hidden=[8,-3]"),
+        "'sage_hidden' is -3, but it should be greater than or equal to 1",
+    ),
+    "FedStruct averaged": (run("--set", "aggregation=fedavg"), "FedStruct is trained by FedSGD and by nothing else"),
+    "FedStruct with local epochs": (run("--set", "local_epochs=2"), "leave out 'local_epochs'"),
+    "FedStruct averaged, by name": (
+        run("--method", "fedavg-fedstruct"),
+        "FedStruct is trained by FedSGD and by nothing else",
+    ),
+    "half a method's name": (run("--method", "fedstar"), "unknown method 'fedstar': did you mean 'fedstruct-fedstar'?"),
+    "inference from something else": (
+        run("--inference", "labels"),
+        "'inference' is 'labels', but it should be 'both', 'structure' or 'features'",
+    ),
+    "inference where there is but one part": (
+        run("--method", "fedsgd-mlp", "--inference", "structure"),
+        "unknown option 'inference'",
+    ),
     "an infinite rate": (run("--set", "lr=Infinity"), "'lr'"),
     "a key without a value": (run("--set", "prune"), "--set takes key=value, for example prune=30, not 'prune'"),
     "a value without a key": (run("--set", "=30"), "--set takes key=value, for example prune=30, not '=30'"),
@@ -499,6 +526,21 @@ def test_a_training_that_diverges_is_one_sentence_however_it_steps(here, graph, 
 
 
 # What a run shows to people.
+
+
+def test_inference_is_a_flag_and_an_option(here, graph):
+    typing = ("run", graph, "--parties", 2, "--set", "rounds=2", "--json")
+    flag = strictly(typed(*typing, "--inference", "structure").out)
+    option = strictly(typed(*typing, "--set", "inference=structure").out)
+    assert flag["options"]["inference"] == "structure"
+    assert (flag["options"], flag["test_accuracy"]) == (option["options"], option["test_accuracy"])
+
+
+def test_without_an_exchange_nothing_is_said_of_one(here, graph):
+    shown = words(typed("run", graph, "--method", "fedsgd-mlp", "--set", "rounds=2", "--out", "seen").out)
+    assert "There was no structure exchange to read edges off" in shown
+    assert "reach" not in shown
+    assert "There was no structure exchange" in words(typed("ledger", "seen").out)
 
 
 def test_a_run_shows_its_figures_and_where_they_are(here, graph):

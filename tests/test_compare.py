@@ -12,6 +12,7 @@ import pytest
 from command import assert_one_sentence, started, strictly, typed, words
 from fedstruct.experiments.config import Experiment
 from fedstruct.experiments.presets import PRESETS, recipe, tables
+from fedstruct.experiments.study import chosen
 from fedstruct.graph import npz
 from fedstruct.graph.generate import planted
 from fedstruct.methods import METHODS, option_names
@@ -163,6 +164,10 @@ def test_all_is_every_method(graph):
     )  # fmt: skip
     assert (said.code, said.err) == (0, "")
     assert [row["method"] for row in strictly(said.out)["methods"]] == list(METHODS)
+
+
+def test_all_the_others_after_a_first_one():
+    assert chosen("local-mlp, all") == ["local-mlp", *(m for m in METHODS if m != "local-mlp")]
 
 
 MISTAKES = {

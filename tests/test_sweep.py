@@ -1,6 +1,8 @@
 """Sweeps: every combination once, resumed where they stopped, the same table and picture however they got there."""
 
 import shutil
+import subprocess
+import sys
 import tomllib
 from collections import namedtuple
 from unittest.mock import patch
@@ -139,6 +141,46 @@ def test_what_was_not_saved_in_full_is_done_again(swept, graph, here):
     assert figures(strictly(said.out)) == figures(swept.told)
 
 
+DAMAGED = [b"\xff", b"[]", b"{}", b'{"runs": [{"seed": 0}]}']
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        *((name, content) for name in ("result.json", "history.jsonl", "ledger.parquet") for content in DAMAGED),
+        ("result.json", b""),
+        ("ledger.parquet", b""),
+        ("history.jsonl", None),
+        ("ledger.parquet", None),
+        ("config.toml", b"\xff"),
+    ],
+)
+def test_a_damaged_run_folder_is_one_sentence(name, content, swept, graph, here):
+    shutil.copytree(swept.folder, here / "damaged")
+    file = here / "damaged" / "local-mlp,train=0.1" / name
+    if content is None:
+        file.unlink()
+    else:
+        file.write_bytes(content)
+    said = typed("sweep", graph, *TYPED, *QUICK, "--out", "damaged")
+    assert_one_sentence(said, "damaged/local-mlp,train=0.1 holds")
+
+
+def test_two_processes_do_not_sweep_into_one_folder(swept, graph, here):
+    shutil.copytree(swept.folder, here / "busy")
+    program = (
+        "import sys; from pathlib import Path; from fedstruct.experiments.folder import Folder\n"
+        "folder = Folder(Path('busy'), '', Path('busy/config.toml').read_text(), resume=True)\n"
+        "with folder.held(): print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"held\n"
+        said = typed("sweep", graph, *TYPED, *QUICK, "--out", "busy")
+        assert_one_sentence(said, "another process is at work in busy; wait for its end, or give another --out")
+        other.kill()
+    assert typed("sweep", graph, *TYPED, *QUICK, "--out", "busy").code == 0, "a process that was killed holds nothing"
+
+
 @pytest.mark.parametrize(
     ("text", "values"),
     [
@@ -182,6 +224,8 @@ def test_a_folder_of_another_sweep_is_refused(swept, graph):
         (["--over", "parties="], "--over takes KEY=v1,v2,…"),
         (["--over", "parties=1,2", "--over", "parties=3"], "names a key twice"),
         (["--over", "parties=1", "--over", "prune=3", "--over", "keep=3"], "twice at most"),
+        (["--over", "parties=1,2", "--parties", "3"], "'parties' is swept over and given as well"),
+        (["--over", "prune=1,2", "--set", "prune=3"], "'prune' is swept over and given as well"),
         (["--over", "parties=2,0"], "'parties' is 0"),
         (["--over", "prune=2,many"], "'prune' is 'many'"),
         (["--over", "partition=random,randm"], "unknown partition 'randm'"),

@@ -21,6 +21,7 @@ def unknown(what: str, name: str, known: Iterable[str], hint: str = "") -> Fedst
     unknown method 'fedstrukt': did you mean 'fedstruct'?
     """
     known = list(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    ending = [k for k in known if k.endswith(f"-{name}")]
+    near = ending if len(ending) == 1 else difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     advice = f"did you mean '{near[0]}'?" if near else f"choose one of {', '.join(sorted(known))}"
     return FedstructError(f"unknown {what} '{name}': {advice}{hint}")

@@ -9,6 +9,7 @@ import typer
 
 from fedstruct.cli.options import (
     Dataset,
+    Inference,
     Jobs,
     Json,
     OptionsOf,
@@ -32,6 +33,7 @@ def compare(
     partition: Owners = None,
     seeds: Seeds = None,
     preset: Preset = None,
+    inference: Inference = None,
     options: OptionsOf = None,
     train: Train = None,
     validation: Validation = None,
@@ -56,7 +58,7 @@ def compare(
     from fedstruct.experiments.study import Study, chosen, of_methods
 
     given = settings(
-        options, dataset=dataset, parties=parties, partition=partition, seeds=seeds, preset=preset,
+        options, inference, dataset=dataset, parties=parties, partition=partition, seeds=seeds, preset=preset,
         train=train, validation=validation, recall_at=recall_at,
     )  # fmt: skip
     prepare_process()

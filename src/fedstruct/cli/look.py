@@ -29,7 +29,7 @@ def ledger(
         print_json({"run": str(folder), "seed": seed, "party": party, "traffic": traffic.to_dicts()})
         return
     traffic_table(traffic)
-    say_learned(traffic, run["exposure"], party)
+    say_learned(traffic, run, party)
 
 
 def datasets(as_json: Json = False) -> None:

@@ -30,6 +30,12 @@ Validation = Annotated[
 RecallAt = Annotated[
     int | None, typer.Option(help="Two classes: alerts that can be looked into, for recall. [dim]default: 100[/dim]")
 ]
+Inference = Annotated[
+    str | None,
+    typer.Option(
+        help="FedStruct: judge by both parts of the model, by structure or by features. [dim]default: both[/dim]"
+    ),
+]
 OptionsOf = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option of the method; repeatable.")
 ]
@@ -39,12 +45,15 @@ Jobs = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, nothing else.")]
 
 
-def settings(options: list[str] | None, **flags: Any) -> dict[str, Any]:
+def settings(options: list[str] | None, inference: str | None = None, **flags: Any) -> dict[str, Any]:
     """What was typed: the flags that were given, and the method's options if there are any."""
     from fedstruct.experiments.config import setting
 
     given = {key: value for key, value in flags.items() if value is not None}
-    return given | ({"options": dict(setting(text) for text in options)} if options else {})
+    table = dict(setting(text) for text in options or [])
+    if inference is not None:
+        table["inference"] = inference
+    return given | ({"options": table} if table else {})
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import typer
 
 from fedstruct.cli.options import (
     DATASET,
+    Inference,
     Json,
     OptionsOf,
     Owners,
@@ -59,7 +60,7 @@ def demo(as_json: Json = False) -> None:
     say("\nThe ledger of the first of these runs:\n")
     traffic = grouped(results[0].ledger.frame())
     traffic_table(traffic)
-    say_learned(traffic, summary["runs"][0]["exposure"])
+    say_learned(traffic, summary["runs"][0])
     say("\nNext: [bold]fedstruct datasets[/bold], then [bold]fedstruct run cora --seeds 10[/bold]")
 
 
@@ -70,6 +71,7 @@ def run(
     partition: Owners = None,
     seeds: Seeds = None,
     preset: Preset = None,
+    inference: Inference = None,
     options: OptionsOf = None,
     train: Train = None,
     validation: Validation = None,
@@ -90,8 +92,8 @@ def run(
 
     given: dict[str, Any] = read(config) if config else {}
     typed = settings(
-        options, dataset=dataset, method=method, parties=parties, partition=partition, seeds=seeds, preset=preset,
-        train=train, validation=validation, recall_at=recall_at, separate=separate,
+        options, inference, dataset=dataset, method=method, parties=parties, partition=partition, seeds=seeds,
+        preset=preset, train=train, validation=validation, recall_at=recall_at, separate=separate,
     )  # fmt: skip
     if "options" in given:
         table = given["options"]
@@ -129,6 +131,6 @@ def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -
         print_json(summary)
         return
     result_table(summary)
-    say(f"\n{exposure_words(summary['runs'][0]['exposure'])}")
+    say(f"\n{exposure_words(summary['runs'][0])}")
     path = escape(str(folder.path))
     say(f"\nSaved in {path}. Who learned what from whom: [bold]fedstruct ledger {path}[/bold]")

@@ -9,6 +9,7 @@ import typer
 
 from fedstruct.cli.options import (
     Dataset,
+    Inference,
     Jobs,
     Json,
     OptionsOf,
@@ -41,6 +42,7 @@ def sweep(
     partition: Owners = None,
     seeds: Seeds = None,
     preset: Preset = None,
+    inference: Inference = None,
     options: OptionsOf = None,
     train: Train = None,
     validation: Validation = None,
@@ -68,27 +70,28 @@ def sweep(
     if len(over) > 2:
         raise FedstructError("--over can be given twice at most; a picture has no room for more")
     given = settings(
-        options, dataset=dataset, parties=parties, partition=partition, seeds=seeds, preset=preset,
+        options, inference, dataset=dataset, parties=parties, partition=partition, seeds=seeds, preset=preset,
         train=train, validation=validation, recall_at=recall_at,
     )  # fmt: skip
     prepare_process()
     sweep = Sweep(given, chosen(methods), [axis(text) for text in over])
     study = sweep.study
     folder = Folder(out, f"{Path(dataset).stem}-sweep-{sweep.axes[0].key}", sweep.to_toml(), resume=True)
-    try:
-        study.resume(folder)
-        with watching(len(study.missing), "runs") as watch:
-            for name, result in study.train(folder, jobs or cores(), watch):
-                folder.save_result(sweep.as_json())
-                watch.finished(result.test_accuracy, f"{name}, seed {result.seed}:")
-    except KeyboardInterrupt:
-        done, of = len(study.batch.units) - len(study.missing), len(study.batch.units)
-        fail(f"stopped; {done} of {of} runs are in {folder.path}; the same with --out {folder.path} goes on", 130)
-    finally:
-        folder.discard()
-    told = sweep.as_json()
-    folder.save_result(told)
-    plot(told, folder.path / "sweep.svg")
+    with folder.held():
+        try:
+            study.resume(folder)
+            with watching(len(study.missing), "runs") as watch:
+                for name, result in study.train(folder, jobs or cores(), watch):
+                    folder.save_result(sweep.as_json())
+                    watch.finished(result.test_accuracy, f"{name}, seed {result.seed}:")
+        except KeyboardInterrupt:
+            done, of = len(study.batch.units) - len(study.missing), len(study.batch.units)
+            fail(f"stopped; {done} of {of} runs are in {folder.path}; the same with --out {folder.path} goes on", 130)
+        finally:
+            folder.discard()
+        told = sweep.as_json()
+        folder.save_result(told)
+        plot(told, folder.path / "sweep.svg")
     if as_json:
         print_json(told)
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -14,6 +15,9 @@ from fedstruct.errors import FedstructError
 from fedstruct.federation.ledger import COLUMNS
 
 CONFIG, RESULT, HISTORY, LEDGER = "config.toml", "result.json", "history.jsonl", "ledger.parquet"
+
+SUMMED = frozenset({"seed", "test_accuracy", "macro_f1", "seconds", "cpu_seconds", "bytes"})
+"""What the summary of several runs needs of each."""
 
 
 class Folder:
@@ -26,7 +30,7 @@ class Folder:
         self.path = path if path is not None else _fresh(Path("runs"), name)
         try:
             if resume and (self.path / CONFIG).is_file():
-                if (self.path / CONFIG).read_text(encoding="utf-8") != config:
+                if (self.path / CONFIG).read_bytes() != config.encode():
                     raise FedstructError(f"{self.path} holds runs of another {CONFIG}; give another --out")
                 return
             if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
@@ -37,6 +41,25 @@ class Folder:
             raise FedstructError(
                 f"the run folder {self.path} cannot be written: {error.strerror or error}; give another --out"
             ) from None
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep every other process out; the system lets go when this one ends, however it ends."""
+        if sys.platform == "win32":
+            yield
+            return
+        import fcntl
+
+        lock = os.open(self.path, os.O_RDONLY)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+        except BlockingIOError:
+            raise FedstructError(
+                f"another process is at work in {self.path}; wait for its end, or give another --out"
+            ) from None
+        finally:
+            os.close(lock)
 
     def save_result(self, result: dict[str, Any]) -> None:
         """Write the results so far."""
@@ -79,12 +102,20 @@ class RunFolder(Folder):
         """What was saved in full: the runs that the results list."""
         import polars
 
-        self.runs = read_result(self.path)["runs"]
-        seeds = [str(run["seed"]) for run in self.runs]
-        book = read_ledger(self.path)
-        self._ledgers.append(book.filter(polars.col("run").str.extract(r"-(\d+)$").is_in(seeds)))
-        lines = (self.path / HISTORY).read_text().splitlines(keepends=True)
-        self._history = "".join(line for line in lines if str(json.loads(line)["seed"]) in seeds)
+        try:
+            self.runs = read_result(self.path)["runs"]
+            seeds = [str(run["seed"]) for run in self.runs if run.keys() >= SUMMED]
+            if len(seeds) < len(self.runs):
+                raise ValueError("a run lacks figures")
+            book = read_ledger(self.path)
+            self._ledgers.append(book.filter(polars.col("run").str.extract(r"-(\d+)$").is_in(seeds)))
+            lines = (self.path / HISTORY).read_text().splitlines(keepends=True)
+            self._history = "".join(line for line in lines if str(json.loads(line)["seed"]) in seeds)
+        except (FedstructError, OSError, ValueError, TypeError, KeyError, AttributeError):
+            raise FedstructError(
+                f"what {self.path} holds is damaged and cannot be gone on with; remove that folder, and its runs are "
+                "done again"
+            ) from None
 
     def save(self, run: Any, summary: dict[str, Any]) -> None:
         """Add one run; `summary` is the experiment so far."""

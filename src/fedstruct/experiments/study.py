@@ -13,7 +13,7 @@ from fedstruct.experiments.experiment import Runs
 from fedstruct.experiments.folder import Folder, RunFolder
 from fedstruct.experiments.result import RunResult
 from fedstruct.federation.watch import Watch
-from fedstruct.methods import METHODS, option_names
+from fedstruct.methods import METHODS, option_names, unknown_method
 
 
 class Study:
@@ -61,18 +61,16 @@ class Study:
 
 
 def chosen(methods: str) -> list[str]:
-    """The methods of a list of names with commas between them, or all.
+    """The methods of a list of names with commas between them; `all` stands for every one.
 
-    >>> chosen("fedstruct, local-mlp"), len(chosen("all")) == len(METHODS)
-    (['fedstruct', 'local-mlp'], True)
+    >>> chosen("fedstruct, local-mlp"), len(chosen("all")) == len(METHODS), chosen("local-mlp,all")[:2]
+    (['fedstruct', 'local-mlp'], True, ['local-mlp', 'fedstruct'])
     """
-    if methods.strip() == "all":
-        return list(METHODS)
-    names = list(dict.fromkeys(name.strip() for name in methods.split(",") if name.strip()))
+    names = [name.strip() for name in methods.split(",") if name.strip()]
     for name in names or [methods]:
-        if name not in METHODS:
-            raise unknown("method", name, [*METHODS, "all"])
-    return names
+        if name not in METHODS and name != "all":
+            raise unknown_method(name, "all")
+    return list(dict.fromkeys(each for name in names for each in (METHODS if name == "all" else [name])))
 
 
 def of_methods(given: dict[str, Any], methods: list[str]) -> dict[str, Experiment]:

@@ -65,6 +65,9 @@ class Sweep:
         for swept in axes:
             if swept.key not in known and swept.key not in SETTINGS:
                 raise unknown("key", swept.key, [*known, *SETTINGS])
+            # The dataset is always named; swept over, it is the values that count.
+            if swept.key != "dataset" and swept.key in {**given, **given.get("options", {})}:
+                raise FedstructError(f"'{swept.key}' is swept over and given as well; leave out one of them")
         if len({swept.key for swept in axes}) < len(axes):
             raise FedstructError("--over names a key twice; give all its values at once")
         self.cells: list[tuple[dict[str, Any], str, str]] = []

@@ -89,17 +89,20 @@ def learned(traffic: polars.DataFrame) -> dict[str, list[str]]:
     return told
 
 
-def say_learned(traffic: polars.DataFrame, exposure: dict[str, Any] | None, party: str | None = None) -> None:
+def say_learned(traffic: polars.DataFrame, run: dict[str, Any], party: str | None = None) -> None:
     """The same in sentences, and what could be read out of it."""
     for heading, facts in learned(traffic).items():
         say(f"\n[bold]{escape(heading)}[/bold]")
         items(facts)
     say("\n[bold]What can be read out of that[/bold]")
-    items([exposure_words(exposure, party)])
+    items([exposure_words(run, party)])
 
 
-def exposure_words(exposure: dict[str, Any] | None, party: str | None = None) -> str:
-    """What the structure exchange gave away, in a sentence."""
+def exposure_words(run: dict[str, Any], party: str | None = None) -> str:
+    """What the structure exchange of a run gave away, in a sentence."""
+    exposure = run["exposure"]
+    if run["exchange"] is None:
+        return "There was no structure exchange to read edges off; what else the messages give away is not measured."
     if exposure is None:
         return (
             "Parties exchanged no structure, so none reads another's inner edges off an exchange. The coordinator "
@@ -137,7 +140,7 @@ def of_party(book: polars.DataFrame, party: str) -> polars.DataFrame:
 def of_seed(book: polars.DataFrame, result: dict[str, Any], seed: int) -> tuple[polars.DataFrame, dict[str, Any]]:
     """The ledger and the result of one of a folder's runs."""
     try:
-        runs = {run["seed"]: {"exposure": run["exposure"]} for run in result["runs"]}
+        runs = {run["seed"]: {key: run[key] for key in ("exchange", "exposure")} for run in result["runs"]}
     except (TypeError, KeyError):
         raise FedstructError("result.json cannot be read: it holds something else than results") from None
     if seed not in runs:

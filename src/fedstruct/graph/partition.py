@@ -197,7 +197,8 @@ def read_owners(path: Path) -> np.ndarray:
     """The owners in a file: a `.npy` array, or text with one owner per line."""
     try:
         if path.suffix == ".npy":
-            owners: np.ndarray = np.load(path, allow_pickle=False)
+            with path.open("rb") as file:
+                owners: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
             return owners
         lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
         if any("," in line for line in lines):

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from fedstruct.errors import unknown
+from fedstruct.errors import FedstructError, unknown
 from fedstruct.methods.central import Central
 from fedstruct.methods.feature_model import MODELS
 from fedstruct.methods.fedavg import FedAvg
 from fedstruct.methods.fedsgd import FedSGD
-from fedstruct.methods.fedstruct import FedStruct
+from fedstruct.methods.fedstruct import FEDSGD_ONLY, FedStruct
 from fedstruct.methods.local import Local
 from fedstruct.methods.method import Method
 
@@ -35,8 +35,15 @@ def made(name: str, **options: Any) -> Method:
     5
     """
     if name not in METHODS:
-        raise unknown("method", name, METHODS)
+        raise unknown_method(name)
     return METHODS[name](**options)
+
+
+def unknown_method(name: str, *others: str) -> FedstructError:
+    """The error for a method that does not exist; `others` may stand where its name does."""
+    if {"fedstruct", "fedavg"} <= set(name.split("-")):
+        return FedstructError(f"there is no method '{name}': {FEDSGD_ONLY}; take fedstruct or fedavg-dgcn")
+    return unknown("method", name, [*METHODS, *others])
 
 
 def option_names(name: str) -> frozenset[str]:
@@ -44,4 +51,15 @@ def option_names(name: str) -> frozenset[str]:
     return frozenset(made(name).options_type.model_fields)
 
 
-__all__ = ["METHODS", "Central", "FedAvg", "FedSGD", "FedStruct", "Local", "Method", "made", "option_names"]
+__all__ = [
+    "METHODS",
+    "Central",
+    "FedAvg",
+    "FedSGD",
+    "FedStruct",
+    "Local",
+    "Method",
+    "made",
+    "option_names",
+    "unknown_method",
+]

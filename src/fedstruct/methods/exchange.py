@@ -42,7 +42,9 @@ class StructureOptions(Options):
     @model_validator(mode="after")
     def _one_beta_per_hop(self) -> StructureOptions:
         if self.betas is not None and len(self.betas) != self.layers_structure:
-            raise ValueError(f"has {len(self.betas)} betas for layers_structure = {self.layers_structure} hops")
+            raise ValueError(
+                f"there are {len(self.betas)} betas for layers_structure = {self.layers_structure} hops: give one each"
+            )
         return self
 
     @property
@@ -135,7 +137,7 @@ class Blocks(Message):
         return None
 
 
-EXCHANGE = OPENING | {Sizes, Multiply, Collect, Blocks}
+EXCHANGE = OPENING | {Sizes, Multiply, Collect, Blocks, Done}
 
 
 def acquire(federation: Federation, options: StructureOptions, nodes: np.ndarray, watch: Watch) -> None:

@@ -9,7 +9,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from fedstruct.methods.options import Options
+from fedstruct.methods.options import HiddenUnits, Options
 from fedstruct.methods.view import View
 from fedstruct.models.decoupled import DecoupledGCN
 from fedstruct.models.mlp import MLP
@@ -74,7 +74,7 @@ class DGCNOptions(MLPOptions):
 
 class GNNOptions(TrainingOptions):
     # torch-geometric takes as long to import as torch; runs without a GraphSAGE do not wait for it.
-    sage_hidden: tuple[int, ...] = Field((128, 64), min_length=1, description="hidden units of each convolution")
+    sage_hidden: HiddenUnits = Field((128, 64), description="hidden units of each convolution")
 
     def module(self, features: int, classes: int, start: int = 0) -> nn.Module:
         from fedstruct.models.graphsage import GraphSAGE

@@ -29,6 +29,7 @@ from fedstruct.methods.feature_model import Computation, DGCNOptions, start_of
 from fedstruct.methods.method import Method, Trained
 from fedstruct.methods.opening import BALANCING, announced, balance
 from fedstruct.methods.optimiser import Optimiser, must_be_finite
+from fedstruct.methods.options import HiddenUnits
 from fedstruct.methods.structure_features import STRUCTURE_FEATURES, StructureFeatureParty, known_rows, share
 from fedstruct.methods.view import View
 from fedstruct.models.dropout import row_keys
@@ -37,6 +38,8 @@ from fedstruct.models.mlp import MLP, StandardRows
 from fedstruct.models.sparse import SparseMatrix
 from fedstruct.seeds import key
 from fedstruct.structure.kernels import columns_of, onto_columns, stacked
+
+FEDSGD_ONLY = "FedStruct is trained by FedSGD and by nothing else: its parties' gradients are summed in every round"
 
 
 class FedStructOptions(StructureOptions, DGCNOptions):
@@ -49,14 +52,24 @@ class FedStructOptions(StructureOptions, DGCNOptions):
     structure_dim: int = Field(
         256, ge=1, description="numbers per node in S, but for hop2vec, which takes one per class"
     )
-    structure_hidden: tuple[int, ...] = Field((256,), min_length=1, description="hidden units of the model over S")
+    structure_hidden: HiddenUnits = Field((256,), description="hidden units of the model over S")
     return_steps: int = Field(50, ge=1, description="return probabilities of fedstar")
     inference: Literal["both", "structure", "features"] = Field("both", description="which part of the model judges")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fedsgd_only(cls, given: dict[str, Any]) -> dict[str, Any]:
+        for name in {"aggregation", "local_epochs"} & given.keys():
+            raise ValueError(f"{FEDSGD_ONLY}; leave out '{name}'")
+        return given
 
     @model_validator(mode="after")
     def _room_for_degrees(self) -> FedStructOptions:
         if self.features == "fedstar" and self.return_steps >= self.structure_dim:
-            raise ValueError(f"leaves no room for degrees: return_steps must be below {self.structure_dim}")
+            raise ValueError(
+                f"return_steps = {self.return_steps} leave no room for degrees "
+                f"in structure_dim = {self.structure_dim}: take fewer"
+            )
         return self
 
     @property
@@ -162,8 +175,11 @@ class Evaluate(Message):
 class FedStruct(Method):
     """FedStruct: ŷ_v = softmax(Σ_u Ā_vu g(s_u) + f_θ(v)), eq. 10; with Hop2Vec, eq. 13, g is left out and S is trained.
 
-    >>> FedStruct(layers_structure=10, rounds=40).options.prune
-    30
+    >>> from fedstruct import generate, partition, run
+    >>> parts = partition.random(generate.planted(nodes=200), parties=3)
+    >>> result = run(FedStruct(layers_structure=3, rounds=2), parts)
+    >>> result.trained.parameters["structure"].shape, result.exchange["entries"] <= result.exchange["at_most"]
+    ((200, 4), True)
     """
 
     name = "fedstruct"

@@ -52,7 +52,7 @@ class Local(ModelMethod):
     """
 
     family = "local"
-    kinds = OPENING | {TrainAlone, EvaluateAlone, Counts}
+    kinds = OPENING | {TrainAlone, EvaluateAlone, Counts, Done}
 
     def party(self, own: PartyGraph, parties: tuple[str, ...], seed: int) -> LocalParty:
         return LocalParty(own, parties, self.options, key("dropout", seed), start_of(seed))

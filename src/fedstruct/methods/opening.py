@@ -74,8 +74,8 @@ class Balance(Message):
     counts: np.ndarray = array("i8", "classes")
 
 
-OPENING = frozenset({Start, Announcement, Done})
-BALANCING = frozenset({CountClasses, ClassCounts, Balance})
+OPENING = frozenset({Start, Announcement})
+BALANCING = frozenset({CountClasses, ClassCounts, Balance, Done})
 
 
 def announced(federation: Federation) -> dict[str, Announcement]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from reprlib import repr as shortened
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from fedstruct.errors import FedstructError, unknown
 
 MOST = 2**31 - 1
 """The largest whole number that an option may be: as large as the numbers of nodes."""
+
+HiddenUnits = Annotated[tuple[Annotated[int, Field(ge=1)], ...], Field(min_length=1)]
+"""Hidden units, layer by layer."""
 
 
 class Options(BaseModel):
@@ -41,9 +45,11 @@ def explained(error: ValidationError, model: type[BaseModel], what: str) -> Feds
     path = [str(part) for part in first["loc"] if not str(part).startswith("function-")]
     if first["type"] == "extra_forbidden":
         return unknown(what, path[-1], model.model_fields)
-    message = first["msg"].removeprefix("Value error, ").removeprefix("Input ")
-    where = path[0] if path else model.__name__
-    return FedstructError(f"{what} '{where}' is {shortened(first['input'])}, but it {_lower(message)}")
+    message = first["msg"].removeprefix("Value error, ")
+    if not path:  # a complaint of the options together; it names them itself
+        return FedstructError(message)
+    message = re.sub(r"^(Input|Tuple) | after validation, not \d+$", "", message)
+    return FedstructError(f"{what} '{path[0]}' is {shortened(first['input'])}, but it {_lower(message)}")
 
 
 def _lower(text: str) -> str:

@@ -24,7 +24,7 @@ from fedstruct.structure.kernels import columns_of, compressed
 class Wanted(Message):
     """The receiver's nodes that the sender's rows of Ā touch."""
 
-    sources = Source.STRUCTURE
+    sources = Source.COUNTS | Source.STRUCTURE
     tells = "which of the receiver's nodes the sender's nodes reach"
     peer = True
     unit = "nodes_of"
@@ -35,7 +35,7 @@ class Wanted(Message):
 class StructureRows(Message):
     """Degree and return probabilities of the nodes that the receiver asked for, in its order."""
 
-    sources = Source.STRUCTURE
+    sources = Source.COUNTS | Source.STRUCTURE
     tells = "the degree and the return probabilities of the sender's nodes that the receiver's nodes reach"
     peer = True
     unit = "degrees"

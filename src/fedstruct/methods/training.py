@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from fedstruct.federation.codec import Limits
-from fedstruct.federation.message import EVERYTHING, Done, Message, array
+from fedstruct.federation.message import EVERYTHING, Message, array
 from fedstruct.federation.party import answers
 from fedstruct.graph.graph import TRAIN
 from fedstruct.graph.party_graph import PartyGraph
@@ -56,7 +56,7 @@ class EvaluateModel(Message):
     theta: np.ndarray = array("f", "parameters")
 
 
-TRAINING = OPENING | {ModelWeights, ModelGradient, EvaluateModel, Counts, Done}
+TRAINING = OPENING | {ModelWeights, ModelGradient, EvaluateModel, Counts}
 
 
 class ModelSums:
