@@ -43,7 +43,8 @@ def run(name: str, saved: Saved) -> dict[str, Any]:
     first = min(result.runs, key=lambda each: each.seed)
     book = saved.ledger.filter(polars.col("run").str.ends_with(f"-{first.seed}"))
     traffic = grouped(book)
-    figures = result.model_dump(exclude={"runs", "options"}, exclude_none=True)
+    unknown = {key for key in ("auprc", "recall", "recall_at") if getattr(result, key) is None}
+    figures = result.model_dump(exclude={"runs", "options", *unknown})
     return {
         "name": name,
         "folder": str(saved.path),
