@@ -462,5 +462,6 @@ def test_a_browser_shows_it_without_an_error_or_a_request(left, here):
     body = next(attributes for tag, attributes in Page(done.stdout).elements if tag == "body")
     requests, wide, window, tips = map(int, body["data-seen"].split())
     assert requests == 0
-    assert wide == window == 360, "nothing sticks out at the side of a phone"
+    assert window == 360
+    assert wide <= window, "nothing sticks out at the side of a phone"
     assert tips > 0
