@@ -437,7 +437,8 @@ def test_bytes_and_messages_are_those_of_the_ledger(a_run):
 
 
 def test_a_run_folder_holds_configuration_results_history_and_ledger(a_run):
-    assert {p.name for p in a_run.folder.iterdir()} == {"config.toml", "result.json", "history.jsonl", "ledger.parquet"}
+    names = {"config.toml", "about.json", "result.json", "history.jsonl", "ledger.parquet"}
+    assert {p.name for p in a_run.folder.iterdir()} == names
     lines = (a_run.folder / "history.jsonl").read_text().splitlines()
     history = [strictly(line) for line in lines]
     assert [(h["seed"], h["round"]) for h in history] == [(seed, t) for seed in (0, 1) for t in (1, 2, 3, 4)]
@@ -500,6 +501,9 @@ def test_several_jobs_give_the_figures_of_one(a_run, graph, here):
     columns = ["run", "step", "sender", "receiver", "kind", "entry", "bytes"]
     one, two = (polars.read_parquet(f / "ledger.parquet").sort(columns) for f in (a_run.folder, here / "jobs"))
     assert one.equals(two)
+    lines = [sorted((f / "history.jsonl").read_text().splitlines()) for f in (a_run.folder, here / "jobs")]
+    assert lines[0] == lines[1]
+    assert (a_run.folder / "about.json").read_bytes() == (here / "jobs" / "about.json").read_bytes()
 
 
 def test_without_out_each_run_gets_a_folder_of_its_own(here, graph):

@@ -45,7 +45,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(wheel):
     modules = {p.relative_to(ROOT / "src").as_posix() for p in (ROOT / "src" / "fedstruct").rglob("*.py")}
     packaged = {name for name in names if ".dist-info/" not in name}
     presets = {f"fedstruct/experiments/presets/{name}.toml" for name in ("ours", "paper", "code")}
-    assert packaged == modules | presets | {"fedstruct/py.typed"}
+    report = {f"fedstruct/experiments/report/templates/{name}" for name in ("page.html", "page.css", "run.html")}
+    assert packaged == modules | presets | report | {"fedstruct/py.typed"}
     assert wheel.name == "fedstruct-0.1.0-py3-none-any.whl"
 
 

@@ -15,6 +15,7 @@ from fedstruct.cli.compare import compare
 from fedstruct.cli.look import datasets, ledger
 from fedstruct.cli.options import fail
 from fedstruct.cli.partition import partition
+from fedstruct.cli.report import report
 from fedstruct.cli.run import demo, run
 from fedstruct.cli.sweep import sweep
 from fedstruct.cli.tune import tune
@@ -52,6 +53,7 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {
         "fedstruct run cora --partition owners.txt",
     ],
     ledger: ["fedstruct ledger runs/cora-fedstruct-… --party party-1"],
+    report: ["fedstruct report runs/cora-fedstruct-…", "fedstruct report runs/cora-compare-… --out compare.html"],
     datasets: ["FEDSTRUCT_DATA=~/graphs fedstruct datasets"],
 }
 """The commands, in the order in which help lists them."""

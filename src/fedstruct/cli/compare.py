@@ -18,6 +18,7 @@ from fedstruct.cli.options import (
     Preset,
     RecallAt,
     Seeds,
+    Track,
     Train,
     Validation,
     print_json,
@@ -42,6 +43,7 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(help="The folder for all runs. [dim]default: runs/DATASET-compare-TIME[/dim]")
     ] = None,
+    track: Track = None,
     as_json: Json = False,
 ) -> None:
     """Train several methods over the same parts of a graph, and set them side by side.
@@ -56,6 +58,7 @@ def compare(
     from fedstruct.experiments.show import say, watching
     from fedstruct.experiments.show_study import comparison_table
     from fedstruct.experiments.study import Study, chosen, of_methods
+    from fedstruct.experiments.track import tracker
 
     given = settings(
         options, inference, dataset=dataset, parties=parties, partition=partition, seeds=seeds, preset=preset,
@@ -64,19 +67,19 @@ def compare(
     prepare_process()
     study = Study(of_methods(given, chosen(methods)))
     comparison = Comparison(study)
+    tracked = tracker(track)
     folder = Folder(out, f"{Path(dataset).stem}-compare", comparison.to_toml())
     of, done = len(study.batch.units), 0
-    try:
-        with watching(of, "runs") as watch:
-            for name, result in study.train(folder, jobs or cores(), watch):
-                done += 1
-                comparison.saw(name, result.ledger)
-                folder.save_result(comparison.as_json())
-                watch.finished(result.test_accuracy, f"{name}, seed {result.seed}:")
-    except KeyboardInterrupt:
-        stopped(done, of, folder.path)
-    finally:
-        folder.discard()
+    with folder.kept():
+        try:
+            with watching(of, "runs") as bar, tracked:
+                for name, result in study.train(folder, jobs or cores(), bar, tracked):
+                    done += 1
+                    comparison.saw(name, result.ledger)
+                    folder.save_result(comparison.as_json())
+                    bar.finished(result.test_accuracy, f"{name}, seed {result.seed}:")
+        except KeyboardInterrupt:
+            stopped(done, of, folder.path)
     told = comparison.as_json()
     if as_json:
         print_json(told)

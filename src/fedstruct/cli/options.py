@@ -42,6 +42,10 @@ OptionsOf = Annotated[
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Processes that train at once. [dim]default: one for each core[/dim]")
 ]
+Track = Annotated[
+    str | None,
+    typer.Option(help="Report runs as they go on: mlflow, to MLFLOW_TRACKING_URI. [dim]needs fedstruct[track][/dim]"),
+]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, nothing else.")]
 
 
@@ -67,4 +71,5 @@ def fail(sentence: str, code: int) -> NoReturn:
 
 def stopped(done: int, of: int, where: Path) -> NoReturn:
     """The end of a command that was interrupted."""
-    fail(f"stopped; {f'{done} of {of} runs are in {where}' if done else 'nothing was saved'}", 130)
+    begun = f"no run was done, but rounds are in {where}" if any(where.rglob("history.jsonl")) else "nothing was saved"
+    fail(f"stopped; {f'{done} of {of} runs are in {where}' if done else begun}", 130)

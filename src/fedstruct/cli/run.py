@@ -17,6 +17,7 @@ from fedstruct.cli.options import (
     Preset,
     RecallAt,
     Seeds,
+    Track,
     Train,
     Validation,
     print_json,
@@ -49,7 +50,7 @@ def demo(as_json: Json = False) -> None:
         )
     results = []
     with watching(experiment.seeds) as watch:
-        for result in runs.all(watch=watch):
+        for result in runs.all(watching=lambda _: watch):
             results.append(result)
             watch.finished(result.test_accuracy)
     summary = runs.summary([r.as_json() for r in results])
@@ -85,6 +86,7 @@ def run(
     out: Annotated[
         Path | None, typer.Option(help="The run folder. [dim]default: runs/DATASET-METHOD-TIME[/dim]")
     ] = None,
+    track: Track = None,
     as_json: Json = False,
 ) -> None:
     """Train a method over the parts of a graph, once per seed."""
@@ -98,35 +100,43 @@ def run(
     if "options" in given:
         table = given["options"]
         typed["options"] = {**table, **typed.get("options", {})} if isinstance(table, dict) else table
-    _train(Experiment.of({**given, **typed}), jobs, out, as_json)
+    _train(Experiment.of({**given, **typed}), jobs, out, track, as_json)
 
 
-def _train(experiment: Experiment, jobs: int, out: Path | None, as_json: bool) -> None:
+def _train(experiment: Experiment, jobs: int, out: Path | None, track: str | None, as_json: bool) -> None:
     from rich.markup import escape
 
     from fedstruct.experiments.experiment import Runs, folder_name
     from fedstruct.experiments.folder import RunFolder
     from fedstruct.experiments.process import prepare_process
     from fedstruct.experiments.show import result_table, say, watching, working
+    from fedstruct.experiments.track import tracker
     from fedstruct.experiments.words import exposure_words
+    from fedstruct.federation.watch import Watch, Watches
 
     prepare_process()
     with working("graph and partition"):
         runs = Runs(experiment)
-    folder = RunFolder(out, folder_name(experiment), experiment.to_toml())
+    tracked, name = tracker(track), folder_name(experiment)
+    folder = RunFolder(out, name, experiment.to_toml(), runs.about)
     results: list[dict[str, Any]] = []
     summary: dict[str, Any] = {}
-    try:
-        with watching(experiment.seeds) as watch:
-            for result in runs.all(jobs, watch):
-                results.append(result.as_json())
-                summary = runs.summary(results)
-                folder.save(result, summary)
-                watch.finished(result.test_accuracy)
-    except KeyboardInterrupt:
-        stopped(len(results), experiment.seeds, folder.path)
-    finally:
-        folder.discard()
+    with folder.kept():
+        try:
+            with watching(experiment.seeds) as bar, tracked:
+
+                def watches(unit: tuple[int, int]) -> Watch:
+                    seed = unit[1]
+                    return Watches(folder.history.watch(seed), bar, tracked.begin(name, seed, experiment, runs.method))
+
+                for result in runs.all(jobs, watches):
+                    results.append(result.as_json())
+                    summary = runs.summary(results)
+                    folder.save(result, summary)
+                    tracked.finish(name, result)
+                    bar.finished(result.test_accuracy)
+        except KeyboardInterrupt:
+            stopped(len(results), experiment.seeds, folder.path)
     if as_json:
         print_json(summary)
         return

@@ -18,6 +18,7 @@ from fedstruct.cli.options import (
     Preset,
     RecallAt,
     Seeds,
+    Track,
     Train,
     Validation,
     fail,
@@ -53,6 +54,7 @@ def sweep(
         typer.Option(help="The folder for all runs; of one begun before, what is missing is done. "
                      "[dim]default: runs/DATASET-sweep-KEY-TIME[/dim]"),
     ] = None,
+    track: Track = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Train methods at each value of a setting, or at each pair of values of two, and draw the result."""
@@ -66,6 +68,7 @@ def sweep(
     from fedstruct.experiments.show_study import sweep_table
     from fedstruct.experiments.study import chosen
     from fedstruct.experiments.sweep import Sweep, axis
+    from fedstruct.experiments.track import tracker
 
     if len(over) > 2:
         raise FedstructError("--over can be given twice at most; a picture has no room for more")
@@ -76,19 +79,18 @@ def sweep(
     prepare_process()
     sweep = Sweep(given, chosen(methods), [axis(text) for text in over])
     study = sweep.study
+    tracked = tracker(track)
     folder = Folder(out, f"{Path(dataset).stem}-sweep-{sweep.axes[0].key}", sweep.to_toml(), resume=True)
-    with folder.held():
+    with folder.held(), folder.kept():
         try:
             study.resume(folder)
-            with watching(len(study.missing), "runs") as watch:
-                for name, result in study.train(folder, jobs or cores(), watch):
+            with watching(len(study.missing), "runs") as bar, tracked:
+                for name, result in study.train(folder, jobs or cores(), bar, tracked):
                     folder.save_result(sweep.as_json())
-                    watch.finished(result.test_accuracy, f"{name}, seed {result.seed}:")
+                    bar.finished(result.test_accuracy, f"{name}, seed {result.seed}:")
         except KeyboardInterrupt:
             done, of = len(study.batch.units) - len(study.missing), len(study.batch.units)
             fail(f"stopped; {done} of {of} runs are in {folder.path}; the same with --out {folder.path} goes on", 130)
-        finally:
-            folder.discard()
         told = sweep.as_json()
         folder.save_result(told)
         plot(told, folder.path / "sweep.svg")

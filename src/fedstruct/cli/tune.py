@@ -60,14 +60,13 @@ def tune(
     prepare_process()
     tuning = Tuning(experiment, budget)
     folder = Folder(out, f"{Path(dataset).stem}-tune-{experiment.method}", experiment.to_toml())
-    try:
-        with watching(tuning.runs, "runs") as watch:
-            for run in tuning.search(folder.path, jobs or cores(), watch):
-                watch.finished(run["validation_accuracy"], f"candidate {run['candidate']}:", "validation")
-    except KeyboardInterrupt:
-        stopped(len(tuning.tried), tuning.runs, folder.path)
-    finally:
-        folder.discard()
+    with folder.kept():
+        try:
+            with watching(tuning.runs, "runs") as watch:
+                for run in tuning.search(folder.path, jobs or cores(), watch):
+                    watch.finished(run["validation_accuracy"], f"candidate {run['candidate']}:", "validation")
+        except KeyboardInterrupt:
+            stopped(len(tuning.tried), tuning.runs, folder.path)
     told = tuning.as_json() | {"config": str(folder.path / BEST)}
     if as_json:
         print_json(told)

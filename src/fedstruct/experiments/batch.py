@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeAlias
 
@@ -13,7 +13,7 @@ from fedstruct.experiments.bench import Bench
 from fedstruct.experiments.config import Experiment
 from fedstruct.experiments.memory import Memory
 from fedstruct.experiments.result import RunResult
-from fedstruct.experiments.worker import serve
+from fedstruct.experiments.worker import Advance, Begin, serve
 from fedstruct.federation.watch import Watch
 from fedstruct.methods.exchange import StructureOptions
 
@@ -22,6 +22,13 @@ Unit: TypeAlias = tuple[int, int]
 
 Outcome: TypeAlias = RunResult | FedstructError
 """A run, or why there is none."""
+
+Watching: TypeAlias = Callable[[Unit], Watch]
+"""Gives each run a watch. Of a run in another process it sees the rounds, and no phases."""
+
+
+def unwatched(unit: Unit) -> Watch:
+    return Watch()
 
 
 class Batch:
@@ -42,10 +49,10 @@ class Batch:
         return [(i, seed) for i, e in enumerate(self.experiments) for seed in range(e.seeds)]
 
     def all(
-        self, jobs: int = 1, watch: Watch | None = None, units: Iterable[Unit] | None = None
+        self, jobs: int = 1, watching: Watching = unwatched, units: Iterable[Unit] | None = None
     ) -> Iterator[tuple[Unit, RunResult]]:
         """Do the runs, or some of them; gives each as it finishes, and ends where one fails."""
-        for (index, seed), outcome in self.outcomes(jobs, watch, units):
+        for (index, seed), outcome in self.outcomes(jobs, watching, units):
             if isinstance(outcome, RunResult):
                 yield (index, seed), outcome
             elif len(self.experiments) == 1:
@@ -54,15 +61,15 @@ class Batch:
                 raise FedstructError(f"{self.experiments[index].method}, seed {seed}: {outcome}")
 
     def outcomes(
-        self, jobs: int = 1, watch: Watch | None = None, units: Iterable[Unit] | None = None
+        self, jobs: int = 1, watching: Watching = unwatched, units: Iterable[Unit] | None = None
     ) -> Iterator[tuple[Unit, Outcome]]:
         """The same, where a run that fails does not end the others."""
         groups = self.groups(self.units if units is None else units)
         if min(jobs, len(groups)) <= 1:
             for group in groups:
-                yield from self.together(group, watch)
+                yield from self.together(group, watching)
         else:
-            yield from self._by_workers(groups, min(jobs, len(groups)))
+            yield from self._by_workers(groups, min(jobs, len(groups)), watching)
 
     def groups(self, units: Iterable[Unit]) -> list[list[Unit]]:
         """Units that share an exchange side by side, the longest work first."""
@@ -71,12 +78,13 @@ class Batch:
             grouped.setdefault(self._shares(unit), []).append(unit)
         return sorted(grouped.values(), key=lambda group: -sum(map(self._effort, group)))
 
-    def together(self, group: Sequence[Unit], watch: Watch | None = None) -> Iterator[tuple[Unit, Outcome]]:
+    def together(self, group: Sequence[Unit], watching: Watching = unwatched) -> Iterator[tuple[Unit, Outcome]]:
         """The runs of one group, in this process."""
         memory: Memory | None = {} if len(group) > 1 else None
         for index, seed in group:
             outcome: Outcome
             try:
+                watch = watching((index, seed))
                 outcome = self.bench.one(self.experiments[index], self.methods[index], seed, memory, watch)
             except FedstructError as error:
                 outcome = error
@@ -96,10 +104,11 @@ class Batch:
         rounds: int = getattr(options, "rounds", 1)
         return self.bench.graph(experiment).edges * (hops * (experiment.parties or 10) + rounds)
 
-    def _by_workers(self, groups: list[list[Unit]], jobs: int) -> Iterator[tuple[Unit, Outcome]]:
+    def _by_workers(self, groups: list[list[Unit]], jobs: int, watching: Watching) -> Iterator[tuple[Unit, Outcome]]:
         context = multiprocessing.get_context("spawn")
         todo = deque(groups)
         workers, busy = [], list[Connection]()
+        watches: dict[Unit, Watch] = {}
         for _ in range(jobs):
             ours, theirs = context.Pipe()
             worker = context.Process(target=serve, args=(theirs,), daemon=True)
@@ -117,7 +126,11 @@ class Batch:
                     said = pipe.recv()
                     if isinstance(said, Exception):
                         raise said
-                    if said is not None:
+                    if isinstance(said, Begin):
+                        watches[said.unit] = watching(said.unit)
+                    elif isinstance(said, Advance):
+                        watches[said.unit].advance(said.done, said.of, **said.figures)
+                    elif said is not None:
                         yield said
                     elif todo:
                         pipe.send(todo.popleft())

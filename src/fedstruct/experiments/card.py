@@ -28,10 +28,10 @@ class Part:
     classes: list[int]
     """How many nodes of each class, as far as labels are known."""
     read_off: float | None
-    """The share of its inner edges that some peer reads off; None where it has none."""
+    """The share of its inner edges that some peer reads off; None where it has none, and without an exchange."""
 
     @classmethod
-    def of(cls, own: PartyGraph, exposure: Exposure) -> Self:
+    def of(cls, own: PartyGraph, exposure: Exposure | None) -> Self:
         borders = (own.outgoing, own.incoming) if own.directed else (own.outgoing,)
         return cls(
             party=own.name,
@@ -40,7 +40,7 @@ class Part:
             border_edges=sum(len(border) for border in borders),
             neighbours=len(np.unique(np.concatenate([border.peer for border in borders]))),
             classes=np.bincount(own.labels[own.labels != UNKNOWN], minlength=own.classes).tolist(),
-            read_off=_share(exposure.inner_by_any, exposure.inner_edges),
+            read_off=None if exposure is None else _share(exposure.inner_by_any, exposure.inner_edges),
         )
 
 
@@ -63,12 +63,14 @@ class Card:
     """The mean total variation distance between a party's class shares and the federation's."""
     read_off: float | None
     """The share of inner edges that some peer reads off exactly, at the second hop of the structure exchange."""
-    prune: int
-    """p of that exchange, the entries kept per node."""
+    prune: int | None
+    """p of that exchange, the entries kept per node; None without an exchange."""
 
     @classmethod
-    def of(cls, parts: Partition) -> Self:
+    def of(cls, parts: Partition, exchange: bool = True) -> Self:
         """Look at a partition from above; what peers read off is found by the parties themselves, in an exchange.
+
+        Without an exchange, which takes the longest, all else is known just as well.
 
         >>> from fedstruct.graph import generate, partition
         >>> found = Card.of(partition.random(generate.planted(nodes=200), parties=4))
@@ -77,8 +79,8 @@ class Card:
         """
         graph = parts.graph
         options = StructureOptions.of(layers_structure=2)
-        exposed = exposures(parts, options)
-        parties = [Part.of(own, exposure) for own, exposure in zip(parts.parties, exposed, strict=True)]
+        exposed = exposures(parts, options) if exchange else []
+        parties = [Part.of(own, exposed[i] if exposed else None) for i, own in enumerate(parts.parties)]
         classes = np.array([p.classes for p in parties])
 
         u, v = graph.adjacency.tocoo().coords
@@ -97,7 +99,7 @@ class Card:
             homophily_across=_share(int((same & known & ~inside).sum()), int((known & ~inside).sum())),
             label_skew=label_skew(classes),
             read_off=_share(sum(e.inner_by_any for e in exposed), sum(e.inner_edges for e in exposed)),
-            prune=options.prune,
+            prune=options.prune if exchange else None,
         )
 
     def as_json(self) -> dict[str, Any]:

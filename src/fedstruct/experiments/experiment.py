@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from fedstruct.experiments.batch import Batch
+from fedstruct.experiments.batch import Batch, Watching, unwatched
 from fedstruct.experiments.bench import Bench
+from fedstruct.experiments.card import Card
 from fedstruct.experiments.config import Experiment
 from fedstruct.experiments.process import peak_rss_mb
 from fedstruct.experiments.result import RunResult, mean, std
+from fedstruct.experiments.versions import versions
 from fedstruct.federation.watch import Watch
 from fedstruct.graph.graph import Graph
 
@@ -23,7 +25,10 @@ class Runs:
         self.bench = bench or Bench()
         self.method = experiment.build_method()
         # Bad settings are found out before the first run, and before a folder is made.
-        self.parties = len(self.bench.parts(experiment, 0))
+        parts = self.bench.parts(experiment, 0)
+        self.parties = len(parts)
+        self.about = {"versions": versions(), "card": Card.of(parts, exchange=False).as_json()}
+        """What the runs stand on: the card is that of the first seed, as far as it needs no exchange."""
 
     @property
     def graph(self) -> Graph:
@@ -32,9 +37,9 @@ class Runs:
     def one(self, seed: int, watch: Watch | None = None) -> RunResult:
         return self.bench.one(self.experiment, self.method, seed, watch=watch)
 
-    def all(self, jobs: int = 1, watch: Watch | None = None) -> Iterator[RunResult]:
+    def all(self, jobs: int = 1, watching: Watching = unwatched) -> Iterator[RunResult]:
         """Train them; gives each as it finishes."""
-        return (result for _, result in Batch([self.experiment], self.bench).all(jobs, watch))
+        return (result for _, result in Batch([self.experiment], self.bench).all(jobs, watching))
 
     def summary(self, runs: list[dict[str, Any]]) -> dict[str, Any]:
         """The experiment as JSON, from its runs as JSON."""

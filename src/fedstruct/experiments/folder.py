@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from fedstruct.errors import FedstructError
+from fedstruct.experiments.atomic import replaced
+from fedstruct.experiments.history import History
 from fedstruct.federation.ledger import COLUMNS
 
-CONFIG, RESULT, HISTORY, LEDGER = "config.toml", "result.json", "history.jsonl", "ledger.parquet"
+CONFIG, ABOUT, RESULT = "config.toml", "about.json", "result.json"
+HISTORY, LEDGER = "history.jsonl", "ledger.parquet"
 
 SUMMED = frozenset({"seed", "test_accuracy", "macro_f1", "seconds", "cpu_seconds", "bytes"})
 """What the summary of several runs needs of each."""
@@ -64,14 +67,18 @@ class Folder:
     def save_result(self, result: dict[str, Any]) -> None:
         """Write the results so far."""
         with self._writing():
-            _replace(self.path / RESULT, lambda part: part.write_text(json.dumps(result, indent=2) + "\n"))
+            replaced(self.path / RESULT, lambda part: part.write_text(json.dumps(result, indent=2) + "\n"))
 
-    def discard(self) -> None:
-        """Give the folder back, if nothing was saved in it."""
-        if {entry.name for entry in self.path.iterdir()} <= {CONFIG}:
-            (self.path / CONFIG).unlink(missing_ok=True)
-            with suppress(OSError):
-                self.path.rmdir()
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Give the folder back where the block fails before anything is saved; who stops it keeps the rounds so far."""
+        try:
+            yield
+        except BaseException as error:
+            unsaved = {CONFIG, ABOUT, HISTORY} if isinstance(error, Exception) else {CONFIG, ABOUT}
+            for folder in (*(entry for entry in self.path.iterdir() if entry.is_dir()), self.path):
+                _discard(folder, unsaved)
+            raise
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -89,12 +96,18 @@ class Folder:
 class RunFolder(Folder):
     """The folder of one experiment; each finished run is written at once, so that none is lost."""
 
-    def __init__(self, path: Path | None, name: str, config: str, resume: bool = False) -> None:
+    def __init__(
+        self, path: Path | None, name: str, config: str, about: dict[str, Any] | None = None, resume: bool = False
+    ) -> None:
         super().__init__(path, name, config, resume)
         self.runs: list[dict[str, Any]] = []
         """Runs that were there before, as JSON."""
+        self.history = History(self.path / HISTORY)
         self._ledgers: list[Any] = []
-        self._history = ""
+        if about is not None and not any((self.path / name).exists() for name in (ABOUT, RESULT)):
+            with self._writing():
+                text = json.dumps(about, indent=2) + "\n"
+                replaced(self.path / ABOUT, lambda part: part.write_text(text, encoding="utf-8"))
         if resume and (self.path / RESULT).is_file():
             self._read()
 
@@ -109,8 +122,7 @@ class RunFolder(Folder):
                 raise ValueError("a run lacks figures")
             book = read_ledger(self.path)
             self._ledgers.append(book.filter(polars.col("run").str.extract(r"-(\d+)$").is_in(seeds)))
-            lines = (self.path / HISTORY).read_text().splitlines(keepends=True)
-            self._history = "".join(line for line in lines if str(json.loads(line)["seed"]) in seeds)
+            self.history.read(seeds)
         except (FedstructError, OSError, ValueError, TypeError, KeyError, AttributeError):
             raise FedstructError(
                 f"what {self.path} holds is damaged and cannot be gone on with; remove that folder, and its runs are "
@@ -122,10 +134,9 @@ class RunFolder(Folder):
         import polars
 
         with self._writing():
-            self._history += "".join(json.dumps({"seed": run.seed, **entry}) + "\n" for entry in run.history)
+            self.history.finish(run.seed, run.history)
             self._ledgers.append(run.ledger.frame())
-            _replace(self.path / HISTORY, lambda part: part.write_text(self._history))
-            _replace(self.path / LEDGER, lambda part: polars.concat(self._ledgers).write_parquet(part))
+            replaced(self.path / LEDGER, lambda part: polars.concat(self._ledgers).write_parquet(part))
         # Last, because it says which runs there are: what the others hold beyond it was not saved in full.
         self.save_result(summary)
 
@@ -161,11 +172,10 @@ def _fresh(parent: Path, name: str) -> Path:
     return path
 
 
-def _replace(path: Path, write: Any) -> None:
-    """Write beside, then rename: the file is the old one or the new one, never a half."""
-    part = path.with_name(path.name + ".part")
-    try:
-        write(part)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+def _discard(folder: Path, unsaved: set[str]) -> None:
+    entries = list(folder.iterdir())
+    if {entry.name for entry in entries} <= unsaved:
+        for entry in entries:
+            entry.unlink(missing_ok=True)
+        with suppress(OSError):
+            folder.rmdir()

@@ -12,7 +12,8 @@ from fedstruct.experiments.config import Experiment
 from fedstruct.experiments.experiment import Runs
 from fedstruct.experiments.folder import Folder, RunFolder
 from fedstruct.experiments.result import RunResult
-from fedstruct.federation.watch import Watch
+from fedstruct.experiments.track import Tracker
+from fedstruct.federation.watch import Watch, Watches
 from fedstruct.methods import METHODS, option_names, unknown_method
 
 
@@ -38,18 +39,22 @@ class Study:
         """Take over what is done in a folder that was begun before."""
         for name in self.found:
             if (folder.path / name).exists():
-                self._folders[name] = self._folder(folder, name)
-                self.found[name] = self._folders[name].runs
+                self.found[name] = self._folder(folder, name).runs
 
-    def train(self, folder: Folder, jobs: int = 1, watch: Watch | None = None) -> Iterator[tuple[str, RunResult]]:
+    def train(self, folder: Folder, jobs: int, watch: Watch, tracker: Tracker) -> Iterator[tuple[str, RunResult]]:
         """Do the runs that are missing; gives each, once it is saved, with the name of its experiment."""
         names = list(self.runs)
-        for (index, _), result in self.batch.all(jobs, watch, self.missing):
+
+        def watching(unit: Unit) -> Watch:
+            name, seed = names[unit[0]], unit[1]
+            runs, history = self.runs[name], self._folder(folder, name).history
+            return Watches(watch, history.watch(seed), tracker.begin(name, seed, runs.experiment, runs.method))
+
+        for (index, _), result in self.batch.all(jobs, watching, self.missing):
             name = names[index]
-            if name not in self._folders:
-                self._folders[name] = self._folder(folder, name)
             self.found[name].append(result.as_json())
-            self._folders[name].save(result, self.summary(name))
+            self._folder(folder, name).save(result, self.summary(name))
+            tracker.finish(name, result)
             yield name, result
 
     def summary(self, name: str) -> dict[str, Any]:
@@ -57,7 +62,13 @@ class Study:
         return self.runs[name].summary(self.found[name])
 
     def _folder(self, folder: Folder, name: str) -> RunFolder:
-        return RunFolder(folder.path / name, name, self.runs[name].experiment.to_toml(), resume=True)
+        """The run folder of an experiment, made when it is first asked for."""
+        if name not in self._folders:
+            runs = self.runs[name]
+            self._folders[name] = RunFolder(
+                folder.path / name, name, runs.experiment.to_toml(), runs.about, resume=True
+            )
+        return self._folders[name]
 
 
 def chosen(methods: str) -> list[str]:

@@ -67,7 +67,7 @@ class Tuning:
         order = list(range(len(self.candidates)))
         for seed, many in enumerate(self.stages):
             units = [(candidate, seed) for candidate in order[:many]]
-            for (candidate, _), outcome in self.batch.outcomes(jobs, watch, units):
+            for (candidate, _), outcome in self.batch.outcomes(jobs, lambda _: watch or Watch(), units):
                 noted = self._note(candidate, seed, outcome)
                 lines = [json.dumps(line) + "\n" for line in self.tried]
                 (folder / TRIED).write_text("".join(lines), encoding="utf-8")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 
 
 class Watch:
@@ -14,3 +15,21 @@ class Watch:
 
     def advance(self, done: int, of: int, **figures: float) -> None:
         """One more hop or round is done; `figures` is what is known of it, such as the loss."""
+
+
+class Watches(Watch):
+    """Several who watch the same run."""
+
+    def __init__(self, *watches: Watch) -> None:
+        self._watches = watches
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        with ExitStack() as stack:
+            for watch in self._watches:
+                stack.enter_context(watch.phase(name))
+            yield
+
+    def advance(self, done: int, of: int, **figures: float) -> None:
+        for watch in self._watches:
+            watch.advance(done, of, **figures)

@@ -1,0 +1,1 @@
+"""The report page: what run folders hold, as one HTML file that asks for nothing else."""
