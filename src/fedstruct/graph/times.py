@@ -18,8 +18,8 @@ def first_seen(edge_index: Any, times: Any, nodes: int, name: str = "graph") -> 
     array([ 5.,  3.,  3., nan])
     """
     edges, when = np.asarray(edge_index), np.asarray(times)
-    if when.shape != edges.shape[1:] or when.dtype.kind not in "fiub":
-        raise FedstructError(f"{name}: the times of edges must be one number for each of the {edges.shape[-1]} edges")
+    if edges.ndim != 2 or edges.dtype.kind not in "iu" or when.shape != edges.shape[1:] or when.dtype.kind not in "fiu":
+        raise FedstructError(f"{name}: the times of edges must be numbers, one for each column of edge_index")
     first = np.full(nodes, np.inf)
     sound = ((edges >= 0) & (edges < nodes)).all(axis=0)  # other edges are refused where the graph is built
     for ends in edges:

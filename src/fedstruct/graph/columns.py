@@ -1,0 +1,134 @@
+"""What the columns of a table become: features, labels, times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from fedstruct.errors import FedstructError
+from fedstruct.graph.graph import UNKNOWN
+from fedstruct.graph.table import Table
+
+if TYPE_CHECKING:
+    import polars
+
+MOST_TEXTS = 50
+"""Different texts that a column of features may hold; each becomes a feature of its own."""
+
+TRUTH = {"false": 0, "true": 1, "no": 0, "yes": 1}
+
+
+def features(table: Table, columns: Sequence[str], standardise: bool) -> np.ndarray:
+    """One or more features per column: numbers, standardised or as they are, and texts one-hot.
+
+    Where numbers are standardised, a missing one counts as the mean; a missing text is none of the texts.
+
+    >>> import polars
+    >>> table = Table(polars.DataFrame({"age": [20, 40], "kind": ["shop", "person"]}), "accounts")
+    >>> features(table, ["age", "kind"], standardise=True).tolist()
+    [[-1.0, 0.0, 1.0], [1.0, 1.0, 0.0]]
+    """
+    made = [
+        _numbers(table, column, standardise) if table.is_numeric(column) else _one_hot(table, column)
+        for column in columns
+    ]
+    return np.concatenate([np.zeros((len(table), 0)), *made], axis=1)
+
+
+def labels(table: Table, column: str) -> tuple[np.ndarray, list[str]]:
+    """The class of each row, and what the classes are called. A missing label is unknown, as is a negative number.
+
+    Whole numbers are classes as they are, false and true (no and yes) are 0 and 1, other texts are numbered in order.
+    """
+    if table.is_numeric(column):
+        numbers = table.numbers(column)
+        odd = (numbers != np.floor(numbers)) & ~np.isnan(numbers) | (numbers > 2**53)
+        if odd.any():
+            row = int(odd.argmax())
+            raise table.wrong(column, row, f"is {numbers[row]:g}, but a label is a whole number 0, 1, 2, … or a text")
+        found = np.where(numbers >= 0, numbers, UNKNOWN).astype(np.int64)
+        return found, []
+    text = table.texts(column)
+    names = sorted(set(text.drop_nulls()))
+    lower = {name.lower() for name in names}
+    if lower <= {"false", "true"} or lower <= {"no", "yes"}:
+        number = {name: TRUTH[name.lower()] for name in names}
+        names = ["false", "true"] if lower <= {"false", "true"} else ["no", "yes"]
+    else:
+        number = {name: i for i, name in enumerate(names)}
+    if len(number) > len(table) // 2 and len(number) > MOST_TEXTS:
+        raise FedstructError(
+            f"{table.name}: column '{column}' holds {len(number):,} different texts, too many for classes; "
+            "is it the label?"
+        )
+    return np.array([UNKNOWN if name is None else number[name] for name in text], np.int64), names
+
+
+def times(table: Table, column: str) -> np.ndarray:
+    """Times as numbers: as they are, or seconds since 1970 where they are dates."""
+    import polars
+
+    if table.is_numeric(column):
+        found = table.numbers(column)
+        missing = np.isnan(found)
+    else:
+        values = table.frame[column]
+        if values.dtype == polars.String:
+            values = _dates(table, column)
+        if not values.dtype.is_temporal():
+            raise FedstructError(f"{table.name}: column '{column}' must hold times, not {values.dtype}")
+        missing = values.is_null().to_numpy()
+        found = (values.cast(polars.Datetime("us")).dt.timestamp("us") / 1e6).fill_null(0).to_numpy()
+    if missing.any():
+        row = int(missing.argmax())
+        field = table.texts(column)[row]
+        says = "is empty" if field is None else f"is '{field}', but it must be a number or a date"
+        raise table.wrong(column, row, says)
+    return found
+
+
+def _numbers(table: Table, column: str, standardise: bool) -> np.ndarray:
+    values = table.numbers(column)
+    missing = np.isnan(values)
+    if not standardise:
+        if missing.any():
+            raise table.wrong(column, int(missing.argmax()), "has no number; fill it, or let numbers be standardised")
+        return values[:, None]
+    mean = values[~missing].mean() if not missing.all() else 0.0
+    centred = np.where(missing, 0.0, values - mean)
+    spread = centred.std()
+    scaled: np.ndarray = (centred / spread if spread > 0 else centred * 0)[:, None]
+    return scaled
+
+
+def _one_hot(table: Table, column: str) -> np.ndarray:
+    import polars
+
+    text = table.texts(column)
+    values = text.drop_nulls().unique().sort()
+    if len(values) > MOST_TEXTS:
+        numbers = text.cast(polars.Float64, strict=False)
+        hint = "name the columns that are features, and leave it out"
+        if numbers.null_count() < len(text) / 2:
+            row = int((numbers.is_null() & text.is_not_null()).arg_max() or 0)
+            hint = f"if it should hold numbers, correct '{text[row]}' in row {row + 1}"
+        raise FedstructError(
+            f"{table.name}: column '{column}' holds {len(values):,} different texts, too many for features; {hint}"
+        )
+    return np.stack([(text == value).fill_null(False).to_numpy() for value in values], axis=1).astype(np.float64)
+
+
+def _dates(table: Table, column: str) -> polars.Series:
+    import polars
+
+    text = table.texts(column)
+    for reading in (text.str.to_datetime, text.str.to_date):
+        try:
+            found = reading(strict=False)
+        except polars.exceptions.PolarsError:  # no pattern fits the first of them
+            continue
+        if found.null_count() < len(found):
+            return found
+    raise table.wrong(column, 0, f"is '{text[0]}', but it must be a number or a date such as 2026-01-31 08:30:00")
