@@ -69,8 +69,8 @@ class Bar(Watch):
         note = " ".join(f"{k} {v:.3f}" for k, v in figures.items())
         self._progress.update(self._phase, completed=done, total=of, note=note)
 
-    def finished(self, accuracy: float | None, of: str = "last", split: str = "test") -> None:
-        self._progress.update(self._runs, advance=1, note=f"{of} {split} accuracy {percent(accuracy)}")
+    def finished(self, accuracy: float | None, of: str = "last", what: str = "test accuracy") -> None:
+        self._progress.update(self._runs, advance=1, note=f"{of} {what.replace('_', ' ')} {percent(accuracy)}")
 
 
 @contextmanager

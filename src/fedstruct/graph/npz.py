@@ -57,6 +57,8 @@ def read(path: Path, name: str | None = None) -> Graph:
 
 def write(graph: Graph, path: Path) -> None:
     """Write a graph so that `read` gives it back; undirected edges are stored once."""
+    for name in graph.attributes.keys() & (RESERVED | OTHER_NAMES.keys()):
+        raise FedstructError(f"an attribute cannot be called '{name}', which means something else in a file; rename it")
     a = graph.adjacency.tocoo()
     u, v = a.coords
     once = np.ones(len(u), bool) if graph.directed else u <= v

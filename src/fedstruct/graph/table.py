@@ -1,4 +1,4 @@
-"""A table as people keep them: a CSV or Parquet file, or a data frame; what is wrong with it is said by column and row."""
+"""A table as people keep it: a CSV or Parquet file, or a data frame. What is wrong in it is named by column and row."""
 
 from __future__ import annotations
 
