@@ -90,12 +90,7 @@ class Sweep:
             options = given.get("options", {}) | {k: v for k, v in point.items() if k not in SETTINGS}
             for method, experiment in of_methods({**given, **settings, "options": options}, methods).items():
                 of_it = {k: v for k, v in point.items() if k in SETTINGS or k in option_names(method)}
-                name = (
-                    ",".join([method, *(f"{k}={v}" for k, v in of_it.items())])
-                    .replace("/", "_")
-                    .replace(" ", "")
-                    .replace(":", "-")
-                )
+                name = _folder_name(method, of_it)
                 experiments[name] = experiment
                 self.cells.append((point, method, name))
         self.study = Study(experiments)
