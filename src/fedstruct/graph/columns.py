@@ -68,25 +68,44 @@ def labels(table: Table, column: str) -> tuple[np.ndarray, list[str]]:
 
 def times(table: Table, column: str) -> np.ndarray:
     """Times as numbers: as they are, or seconds since 1970 where they are dates."""
+    if not table.is_numeric(column):
+        return dates(table, column)
+    found = table.numbers(column)
+    if np.isnan(found).any():
+        raise table.wrong(column, int(np.isnan(found).argmax()), "is empty")
+    return found
+
+
+def dates(table: Table, column: str, form: str | None = None) -> np.ndarray:
+    """Dates as seconds since 1970: of this form, or of the one that the first of them has."""
     import polars
 
-    if table.is_numeric(column):
-        found = table.numbers(column)
-        missing = np.isnan(found)
-    else:
-        values = table.frame[column]
-        if values.dtype == polars.String:
-            values = _dates(table, column)
-        if not values.dtype.is_temporal():
-            raise FedstructError(f"{table.name}: column '{column}' must hold times, not {values.dtype}")
-        missing = values.is_null().to_numpy()
-        found = (values.cast(polars.Datetime("us")).dt.timestamp("us") / 1e6).fill_null(0).to_numpy()
-    if missing.any():
-        row = int(missing.argmax())
+    values = table.frame[column]
+    if values.dtype == polars.String:
+        values = _parsed(table.texts(column), form)
+    if not values.dtype.is_temporal():
+        raise FedstructError(f"{table.name}: column '{column}' must hold times, not {values.dtype}")
+    if values.null_count():
+        row = int(values.is_null().arg_max() or 0)
         field = table.texts(column)[row]
         says = "is empty" if field is None else f"is '{field}', but it must be a number or a date"
         raise table.wrong(column, row, says)
-    return found
+    seconds: np.ndarray = values.cast(polars.Datetime("us")).dt.timestamp("us").to_numpy() / 1e6
+    return seconds
+
+
+def _parsed(text: polars.Series, form: str | None) -> polars.Series:
+    """Texts as dates; None where one is none."""
+    import polars
+
+    for reading in (text.str.to_datetime, text.str.to_date):
+        try:
+            found = reading(form, strict=False)
+        except polars.exceptions.PolarsError:  # no form fits the first of them
+            continue
+        if found.null_count() < len(found) or form:
+            return found
+    return polars.Series([None] * len(text), dtype=polars.Datetime("us"))
 
 
 def _numbers(table: Table, column: str, standardise: bool) -> np.ndarray:
@@ -118,17 +137,3 @@ def _one_hot(table: Table, column: str) -> np.ndarray:
             f"{table.name}: column '{column}' holds {len(values):,} different texts, too many for features; {hint}"
         )
     return np.stack([(text == value).fill_null(False).to_numpy() for value in values], axis=1).astype(np.float64)
-
-
-def _dates(table: Table, column: str) -> polars.Series:
-    import polars
-
-    text = table.texts(column)
-    for reading in (text.str.to_datetime, text.str.to_date):
-        try:
-            found = reading(strict=False)
-        except polars.exceptions.PolarsError:  # no pattern fits the first of them
-            continue
-        if found.null_count() < len(found):
-            return found
-    raise table.wrong(column, 0, f"is '{text[0]}', but it must be a number or a date such as 2026-01-31 08:30:00")

@@ -55,6 +55,18 @@ def read(path: Path, name: str | None = None) -> Graph:
     )
 
 
+def check_new(path: Path) -> None:
+    """Refuse a path that a new graph cannot be written to, before anything is computed."""
+    if path.suffix != ".npz":
+        raise FedstructError(f"a graph is written to an .npz file, and {path} is none; rename it")
+    if path.exists():
+        raise FedstructError(f"{path} exists and is not overwritten; give another --out")
+    if not path.parent.is_dir():
+        raise FedstructError(
+            f"there is no folder {path.parent} to write {path.name} into; make it or give another --out"
+        )
+
+
 def write(graph: Graph, path: Path) -> None:
     """Write a graph so that `read` gives it back; undirected edges are stored once."""
     for name in graph.attributes.keys() & (RESERVED | OTHER_NAMES.keys()):

@@ -81,6 +81,16 @@ class Table:
                 raise self.wrong(column, row, f"is '{values[row]}', but it must be a finite number")
         return found.fill_null(float("nan")).to_numpy()
 
+    def positive(self, column: str) -> np.ndarray:
+        """A column of positive numbers, none of them missing."""
+        numbers = self.numbers(column)
+        bad = ~(numbers > 0)
+        if bad.any():
+            row = int(bad.argmax())
+            says = "is empty" if np.isnan(numbers[row]) else f"is {numbers[row]:g}"
+            raise self.wrong(column, row, f"{says}, but it must be a positive number")
+        return numbers
+
     def wrong(self, column: str, row: int, says: str) -> FedstructError:
         """The error about one field; `row` counts from 0."""
         return FedstructError(f"{self.name}, row {row + 1}: column '{column}' {says}")

@@ -67,7 +67,7 @@ class Tables:
             features=columns.features(self.nodes, self.feature_columns, self.standardise),
             labels=labels,
             classes=len(names) or None,
-            weights=None if self.weight is None else self._weights(self.weight),
+            weights=None if self.weight is None else self.edges.positive(self.weight),
             directed=self.directed,
             ids=ids.to_numpy().astype(np.str_),
             attributes=attributes,
@@ -87,9 +87,20 @@ class Tables:
                 raise FedstructError(f"column '{column}' of {self.nodes.name} is the {what}, so it cannot be a feature")
         return list(self.features)
 
-    def write(self, folder: Path, names: tuple[str, str] = ("nodes.csv", "edges.csv")) -> tuple[Path, Path]:
+    @property
+    def class_names(self) -> list[str]:
+        """What the classes are called where they are words; the class is the place."""
+        return columns.labels(self.nodes, self.label)[1]
+
+    def flags(self) -> str:
+        """How `fedstruct import` is told which column is what."""
+        words = {"id": self.id, "owner": self.owner, "label": self.label, "source": self.source, "target": self.target}
+        words |= {"weight": self.weight, "time": self.time}
+        return " ".join(f"--{flag} {column}" for flag, column in words.items() if column not in (None, flag))
+
+    def write(self, folder: Path) -> tuple[Path, Path]:
         """Both tables as CSV, in a folder that has no such files."""
-        paths = folder / names[0], folder / names[1]
+        paths = folder / f"{self.nodes.name}.csv", folder / f"{self.edges.name}.csv"
         for path in paths:
             if path.exists():
                 raise FedstructError(f"{path} exists and is not overwritten; give another folder")
@@ -114,15 +125,6 @@ class Tables:
             says = f"is '{named[row]}', which column '{self.id}' of {self.nodes.name} does not have"
             raise self.edges.wrong(column, row, says)
         return found.to_numpy()
-
-    def _weights(self, column: str) -> np.ndarray:
-        weights = self.edges.numbers(column)
-        wrong = ~(weights > 0)
-        if wrong.any():
-            row = int(wrong.argmax())
-            says = "is empty" if np.isnan(weights[row]) else f"is {weights[row]:g}"
-            raise self.edges.wrong(column, row, f"{says}, but a weight must be a positive number")
-        return weights
 
     def _owners(self, column: str) -> np.ndarray:
         owners = self.nodes.whole_texts(column).to_numpy().astype(np.str_)
