@@ -36,7 +36,7 @@ def import_(
     largest: Annotated[
         int | None, typer.Option(min=1, help="Keep so many owners, the largest; the rest becomes one, 'others'.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The new file. [dim]default: NODES, but ending in .npz[/dim]")] = None,
+    out: Annotated[Path | None, typer.Option(help="The new file. [dim]default: NODES, ending in .npz[/dim]")] = None,
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Make a graph of two tables, as a file that goes wherever a dataset's name does."""

@@ -118,7 +118,9 @@ def _numbers(table: Table, column: str, standardise: bool) -> np.ndarray:
     mean = values[~missing].mean() if not missing.all() else 0.0
     centred = np.where(missing, 0.0, values - mean)
     spread = centred.std()
-    scaled: np.ndarray = (centred / spread if spread > 0 else centred * 0)[:, None]
+    # Equal numbers differ from their mean by what rounding leaves.
+    varies = spread > 1e-9 * abs(mean)
+    scaled: np.ndarray = (centred / spread if varies else centred * 0)[:, None]
     return scaled
 
 

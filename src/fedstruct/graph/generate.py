@@ -1,4 +1,4 @@
-"""Graphs made from a seed: planted communities, for a first look without any data."""
+"""Graphs made from a seed: planted communities, for a first look without any data, and a consortium of banks."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Le
 
+from fedstruct.graph.consortium import consortium
 from fedstruct.graph.graph import Graph
 from fedstruct.graph.parameters import checked
 from fedstruct.seeds import stream
+
+__all__ = ["consortium", "planted"]
 
 
 @checked

@@ -12,8 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from fedstruct.errors import FedstructError, unknown
-from fedstruct.graph.consortium import consortium
-from fedstruct.graph.generate import planted
+from fedstruct.graph.generate import consortium, planted
 from fedstruct.graph.graph import Graph
 from fedstruct.graph.tables import Tables
 

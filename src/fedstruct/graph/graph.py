@@ -57,9 +57,7 @@ class Graph:
                 raise FedstructError(f"{self.name}: attribute '{key}' has {len(values)} values for {n} nodes")
         for what in (self.owner_attribute, self.time_attribute):
             if what is not None and what not in self.attributes:
-                raise FedstructError(
-                    f"{self.name}: there is no attribute '{what}', which is said to tell owners or times"
-                )
+                raise FedstructError(f"{self.name}: there is no attribute '{what}' to tell owners or times")
         if self.time_attribute is not None and self.attributes[self.time_attribute].dtype.kind not in "fiu":
             raise FedstructError(f"{self.name}: attribute '{self.time_attribute}' tells times, so it must hold numbers")
 

@@ -8,8 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from fedstruct.errors import FedstructError
-from fedstruct.graph.columns import dates, labels
+from fedstruct.graph.columns import dates
 from fedstruct.graph.table import Table, heading
 from fedstruct.graph.tables import Tables
 
@@ -56,7 +58,7 @@ def tables(path: Path, largest: int | None = None) -> Tables:
             "paid": given.positive("Amount Paid"),
             "received": given.positive("Amount Received"),
             "time": dates(given, "Timestamp", TIME),
-            "illicit": labels(given, "Is Laundering")[0],
+            "illicit": _laundering(given),
         }
     ).with_columns(
         (col("From Bank") + "/" + col("From Account")).alias("source"),
@@ -72,6 +74,15 @@ def tables(path: Path, largest: int | None = None) -> Tables:
         time="time",
         largest=largest,
     )
+
+
+def _laundering(given: Table) -> np.ndarray:
+    """The column of labels."""
+    found = given.numbers("Is Laundering")
+    odd = ~np.isin(found, (0, 1))
+    if odd.any():
+        raise given.wrong("Is Laundering", int(odd.argmax()), "is neither 0 nor 1")
+    return found.astype(np.int64)
 
 
 def _accounts(frame: polars.DataFrame) -> polars.DataFrame:
