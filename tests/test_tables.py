@@ -61,6 +61,7 @@ def test_every_column_has_its_place():
 def test_numbers_may_stay_as_they_are_and_features_be_named():
     graph = both(ACCOUNTS.with_columns(polars.col("age").fill_null(33)), features=["age"], standardise=False)
     assert graph.features.tolist() == [[20], [40], [33], [60]]
+    assert both(features=[]).features.tolist() == [[1]] * 4
     graph = both(features=["kind"], attributes=["age"])
     assert graph.features.shape == (4, 2)
     assert graph.attributes["age"][[0, 1, 3]].tolist() == [20, 40, 60]
@@ -149,15 +150,16 @@ def test_tables_make_the_graph_of_their_arrays_from_memory_and_from_files(tmp_pa
         assert np.array_equal(found.attributes["first_day"], first, equal_nan=True)
 
 
-@given(st.lists(st.floats(-1e4, 1e4) | st.none(), min_size=2, max_size=20))
-def test_standardised_numbers_have_mean_0_and_deviation_1_or_0(values):
+@given(st.lists(st.floats(-1e4, 1e4) | st.none(), min_size=2, max_size=20), st.sampled_from([1.0, 1e-200, 1e300]))
+def test_standardised_numbers_have_mean_0_and_deviation_1_or_0(values, unit):
+    values = [None if value is None else value * unit for value in values]
     accounts = polars.DataFrame({"id": [str(i) for i in range(len(values))],
                                  "value": polars.Series(values, dtype=polars.Float64), "fraud": 0})  # fmt: skip
     edges = polars.DataFrame({"source": ["0"], "target": ["1"]})
     column = fs.tables.read(accounts, edges, id="id", label="fraud").features[:, 0].astype(float)
     assert abs(column.mean()) < 1e-4
     known = [v for v in values if v is not None]
-    if known and np.ptp(known) > 1e-3:
+    if known and np.ptp(known) / unit > 1e-3:
         assert column.std() == pytest.approx(1, abs=1e-4)
     else:
         assert column.std() < 1.001
@@ -211,6 +213,7 @@ MISTAKES = {
     "an unknown column": ({"owner": "bnk"}, "unknown column of nodes 'bnk': did you mean 'bank'?"),
     "an unknown column of edges": ({"time": "dy"}, "unknown column of edges 'dy': did you mean 'day'?"),
     "a label as a feature": ({"features": ["age", "fraud"]}, "column 'fraud' of nodes is the label"),
+    "no nodes": ({"accounts": ACCOUNTS.clear()}, "nodes has no rows"),
     "no owner by itself": ({"largest": 0}, "largest is 0"),
     "an owner of the name": ({"accounts": changed(ACCOUNTS, "bank", 1, "others"), "largest": 5}, "is called 'others'"),
 }

@@ -23,7 +23,8 @@ TRUTH = {"false": 0, "true": 1, "no": 0, "yes": 1}
 def features(table: Table, columns: Sequence[str], standardise: bool) -> np.ndarray:
     """One or more features per column: numbers, standardised or as they are, and texts one-hot.
 
-    Where numbers are standardised, a missing one counts as the mean; a missing text is none of the texts.
+    Where numbers are standardised, a missing one counts as the mean; a missing text is none of the texts. Without
+    columns, every row has the one feature 1.
 
     >>> import polars
     >>> table = Table(polars.DataFrame({"age": [20, 40], "kind": ["shop", "person"]}), "accounts")
@@ -34,7 +35,7 @@ def features(table: Table, columns: Sequence[str], standardise: bool) -> np.ndar
         _numbers(table, column, standardise) if table.is_numeric(column) else _one_hot(table, column)
         for column in columns
     ]
-    return np.concatenate([np.zeros((len(table), 0)), *made], axis=1)
+    return np.concatenate(made, axis=1) if made else np.ones((len(table), 1))
 
 
 def labels(table: Table, column: str) -> tuple[np.ndarray, list[str]]:
@@ -115,12 +116,14 @@ def _numbers(table: Table, column: str, standardise: bool) -> np.ndarray:
         if missing.any():
             raise table.wrong(column, int(missing.argmax()), "has no number; fill it, or let numbers be standardised")
         return values[:, None]
-    mean = values[~missing].mean() if not missing.all() else 0.0
-    centred = np.where(missing, 0.0, values - mean)
+    known = values[~missing]
+    # In units of the largest, so that no square is too large to be written.
+    unit = abs(known).max(initial=0.0) or 1.0
+    mean = (known / unit).mean() if len(known) else 0.0
+    centred = np.where(missing, 0.0, values / unit - mean)
     spread = centred.std()
     # Equal numbers differ from their mean by what rounding leaves.
-    varies = spread > 1e-9 * abs(mean)
-    scaled: np.ndarray = (centred / spread if varies else centred * 0)[:, None]
+    scaled: np.ndarray = (centred / spread if spread > 1e-9 else centred * 0)[:, None]
     return scaled
 
 

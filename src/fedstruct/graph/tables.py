@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +48,8 @@ class Tables:
 
     def graph(self, name: str = "graph") -> Graph:
         """The graph of these tables."""
+        if len(self.nodes) == 0:
+            raise FedstructError(f"{self.nodes.name} has no rows, so there is no node")
         ids = self.nodes.whole_texts(self.id)
         twice = ids.is_duplicated()
         if twice.any():
@@ -96,7 +99,7 @@ class Tables:
         """How `fedstruct import` is told which column is what."""
         words = {"id": self.id, "owner": self.owner, "label": self.label, "source": self.source, "target": self.target}
         words |= {"weight": self.weight, "time": self.time}
-        return " ".join(f"--{flag} {column}" for flag, column in words.items() if column not in (None, flag))
+        return " ".join(f"--{flag} {quote(column)}" for flag, column in words.items() if column not in (None, flag))
 
     def write(self, folder: Path) -> tuple[Path, Path]:
         """Both tables as CSV, in a folder that has no such files."""
