@@ -13,7 +13,7 @@ from fedstruct.experiments.process import cores, prepare_process
 from fedstruct.experiments.result import RunResult, mean, std
 from fedstruct.experiments.study import chosen
 
-METHODS = "fedsgd-mlp,local-gnn,fedsgd-dgcn,fedsgd-gnn,fedstruct,fedstruct-fedstar,central-dgcn,central-gnn"
+METHODS = "fedsgd-mlp,local-gnn,fedsgd-dgcn,fedsgd-gnn,fedstruct,central-dgcn,central-gnn"
 MEASURES = {"AUPRC": "auprc", "recall at 1 %": "recall", "macro F1": "macro_f1"}
 
 
