@@ -5,7 +5,7 @@ from datetime import datetime
 import numpy as np
 import polars
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedstruct as fs
@@ -120,6 +120,7 @@ def drawn(draw):
     return ids, labels, values, owners, edges
 
 
+@settings(max_examples=50)
 @given(drawn(), st.booleans())
 def test_tables_make_the_graph_of_their_arrays_from_memory_and_from_files(tmp_path_factory, parts, directed):
     ids, labels, values, owners, edges = parts
