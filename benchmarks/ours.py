@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import fedstruct.experiments.presets as presets
-from fedstruct.experiments.config import Experiment
+from fedstruct.experiments.config import Experiment, setting
 from fedstruct.experiments.process import prepare_process
 from fedstruct.experiments.study import chosen
 from fedstruct.experiments.tune import BEST, Tuning
@@ -29,6 +29,9 @@ def main() -> None:
     parser.add_argument("--budget", type=int, default=16)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--train", type=float, default=0.1)
+    parser.add_argument("--by", default="accuracy")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="stays as it is")
     parser.add_argument("--out", type=Path, default=Path("runs") / "ours")
     asked = parser.parse_args()
     prepare_process()
@@ -37,12 +40,15 @@ def main() -> None:
             folder = asked.out / f"{dataset}-{method}"
             if not (folder / "done").exists():
                 folder.mkdir(parents=True, exist_ok=True)
-                experiment = Experiment(dataset=dataset, method=method, seeds=asked.seeds)
-                tuning = Tuning(experiment, asked.budget)
+                stays = dict(setting(text) for text in asked.set)
+                experiment = Experiment(
+                    dataset=dataset, method=method, seeds=asked.seeds, train=asked.train, options=stays
+                )
+                tuning = Tuning(experiment, asked.budget, by=asked.by)
                 for _ in tuning.search(folder, asked.jobs):
                     pass
                 (folder / "done").touch()
-                print(dataset, method, tuning.as_json()["candidates"][0]["validation_accuracy"], flush=True)
+                print(dataset, method, tuning.as_json()["candidates"][0][tuning.measure], flush=True)
             keep(dataset, method, tomllib.loads((folder / BEST).read_text())["options"])
 
 

@@ -740,7 +740,8 @@ def test_datasets_are_listed_with_their_figures_and_where_they_were_found(tmp_pa
     said = typed("datasets", "--json")
     assert (said.code, said.err) == (0, "")
     told = strictly(said.out)
-    assert set(told) == {"datasets"}
+    assert set(told) == {"datasets", "generators"}
+    assert {row["name"]: row["parameters"]["seed"] for row in told["generators"]} == {"consortium": 0, "planted": 0}
     rows = {row["name"]: row for row in told["datasets"]}
     assert list(rows) == list(DATASETS)
     cora = rows["cora"]
@@ -779,7 +780,7 @@ def test_the_version_is_printed():
         assert said == (0, f"fedstruct {fedstruct.__version__}\n", "")
 
 
-COMMANDS = ("demo", "run", "compare", "sweep", "tune", "partition", "ledger", "datasets")
+COMMANDS = ("demo", "run", "compare", "sweep", "tune", "partition", "ledger", "datasets", "import", "generate")
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=" ".join)

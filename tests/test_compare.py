@@ -187,7 +187,10 @@ MISTAKES = {
         "train = 0.6 and validation = 0.4 do not leave a test set",
     ),
     "a share that is none": (["--methods", "fedstruct", "--train", "2"], "'train' is 2.0"),
-    "no alerts": (["--methods", "fedstruct", "--recall-at", "0"], "'recall_at' is 0"),
+    "no alerts": (
+        ["--methods", "fedstruct", "--recall-at", "0"],
+        "'recall_at' is '0', but it should be a whole number from 1, or a share such as 1%",
+    ),
     "an unknown preset": (["--methods", "all", "--preset", "coed"], "unknown preset 'coed': did you mean 'code'?"),
 }
 

@@ -121,7 +121,7 @@ def closed_network(dataset, root):
 
 
 def test_without_data_and_network_one_sentence_names_both_ways(nothing_here):
-    for name in DATASETS:
+    for name in (name for name, dataset in DATASETS.items() if dataset.loader):
         with pytest.raises(FedstructError) as caught:
             datasets._download(DATASETS[name], closed_network)
         said = one_sentence(caught)
@@ -198,14 +198,20 @@ def test_a_cache_that_cannot_be_written_is_one_sentence(tmp_path, monkeypatch):
     assert DATA_VARIABLE in one_sentence(caught)
 
 
-@pytest.mark.parametrize("name", list(DATASETS))
-def test_every_name_has_a_loader_of_torch_geometric(name):
+def test_what_nobody_offers_for_download_can_only_be_put_there(nothing_here):
+    with pytest.raises(FedstructError, match="amlsim_20k is not here and cannot be downloaded") as caught:
+        datasets.load("amlsim_20k")
+    assert f"put amlsim_20k.npz into a folder and set {DATA_VARIABLE} to it" in one_sentence(caught)
+
+
+@pytest.mark.parametrize("name", [name for name, dataset in DATASETS.items() if dataset.loader])
+def test_every_other_name_has_a_loader_of_torch_geometric(name):
     from torch_geometric import datasets as loaders
 
     assert callable(getattr(loaders, DATASETS[name].loader))
 
 
-def test_the_names_are_those_of_the_paper_and_three_more():
+def test_the_names_are_those_of_the_paper_and_four_more():
     assert list(DATASETS) == [
         "cora",
         "citeseer",
@@ -216,6 +222,7 @@ def test_the_names_are_those_of_the_paper_and_three_more():
         "amazon_computers",
         "coauthor_physics",
         "minesweeper",
+        "amlsim_20k",
     ]
 
 
@@ -253,9 +260,16 @@ def test_chameleon_loses_its_loops_and_directions_when_prepared(dataset):
     assert round(graph.homophily, 4) == 0.2299
 
 
-def test_an_own_file_in_the_folder_loads_by_its_name(dataset):
-    """Of its 120,558 transactions 3,217 repeat an ordered pair of accounts, and count once."""
+def test_simulated_payments_come_with_their_amounts_and_times(dataset):
+    """Of the 120,558 transactions 3,217 repeat an ordered pair of accounts: one edge, and their amounts add up."""
     graph = dataset("amlsim_20k")
     assert (graph.nodes, graph.edges, graph.classes, graph.directed) == (20000, 120558 - 3217, 2, True)
     assert graph.features.shape == (20000, 1)
     assert int((graph.labels == 1).sum()) == 1804
+    with np.load(datasets.where("amlsim_20k")) as file:
+        source, target = file["edge_index"]
+        amount, time = file["edge_amount"], file["edge_time"]
+    assert graph.adjacency.sum() == pytest.approx(amount.astype(float).sum())
+    first = graph.attributes[graph.time_attribute]
+    for node in (10, 216, 19_999):
+        assert first[node] == time[(source == node) | (target == node)].min()

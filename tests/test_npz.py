@@ -138,7 +138,7 @@ def test_sparse_features_are_read_sparse(tmp_path):
 
 
 def test_further_arrays_with_a_value_per_node_are_attributes(tmp_path):
-    more = {"bank": np.array(["a", "b", "a", "c"]), "edge_time": np.arange(3), "grid": np.zeros((4, 4)), "one": 1}
+    more = {"bank": np.array(["a", "b", "a", "c"]), "edge_kind": np.arange(3), "grid": np.zeros((4, 4)), "one": 1}
     graph = npz.read(saved(tmp_path / "bank.npz", **more))
     assert list(graph.attributes) == ["bank"]
     assert graph.attributes["bank"].tolist() == ["a", "b", "a", "c"]

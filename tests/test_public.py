@@ -20,6 +20,7 @@ PUBLIC = [
     "prepared",
     "run",
     "split",
+    "tables",
 ]
 
 HEAVY = ("torch", "torch_geometric", "polars", "scipy", "sklearn", "networkx", "pydantic", "cryptography")
@@ -65,7 +66,7 @@ def test_the_version_is_the_packages():
         ("import fedstruct", ()),
         ("import fedstruct.cli", ()),
         ("import fedstruct; fedstruct.FedstructError", ()),
-        ("import fedstruct; fedstruct.Graph, fedstruct.partition, fedstruct.generate", ("scipy",)),
+        ("import fedstruct; fedstruct.Graph, fedstruct.partition, fedstruct.generate, fedstruct.tables", ("scipy",)),
     ],
 )
 def test_what_is_not_needed_is_not_imported(statement, allowed):

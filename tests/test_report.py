@@ -465,3 +465,13 @@ def test_a_browser_shows_it_without_an_error_or_a_request(left, here):
     assert window == 360
     assert wide <= window, "nothing sticks out at the side of a phone"
     assert tips > 0
+
+
+def test_a_share_of_alerts_and_a_split_by_time_are_on_the_page(here):
+    name = "consortium:banks=2,accounts=150,illicit=0.1,cross=0.25"
+    flags = ["--recall-at", "1%", "--split", "time", "--out", "r"]
+    assert typed("run", name, "--set", "rounds=2", "--set", "layers_structure=2", *flags).code == 0
+    assert typed("report", "r", "--out", "page.html").code == 0
+    page = (here / "page.html").read_text()
+    for told in ("1% alerts", "time-split", "--split time", "--recall-at 1%", "consortium-banks2-accounts150"):
+        assert told in page

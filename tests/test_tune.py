@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 from command import assert_one_sentence, strictly, typed, words
+from fedstruct.experiments.bench import Bench
 from fedstruct.experiments.config import Experiment
+from fedstruct.experiments.metrics import auprc
 from fedstruct.experiments.presets import recipe
 from fedstruct.experiments.protocol import split
 from fedstruct.experiments.tune import SPACE, Tuning, stages
 from fedstruct.graph import npz
 from fedstruct.graph.generate import planted
-from fedstruct.graph.graph import TEST
+from fedstruct.graph.graph import TEST, VALIDATION
 from fedstruct.methods import METHODS, option_names
 
 pytestmark = pytest.mark.usefixtures("here")
@@ -153,3 +155,22 @@ def test_what_people_see(graph):
 def test_a_mistake_is_one_sentence_and_leaves_nothing(arguments, expected, graph, here):
     assert_one_sentence(typed("tune", graph, "--parties", 2, *arguments), expected)
     assert [p.name for p in here.iterdir()] == ["small.npz"]
+
+
+def test_the_measure_may_be_another(here):
+    """Where one class is rare, the best by AUPRC is another than the best by accuracy."""
+    rare = ("consortium:banks=2,accounts=300,illicit=0.1", "--method", "fedsgd-mlp", "--budget", 4, "--jobs", 1)
+    told = strictly(typed("tune", *rare, "--by", "auprc", "--set", "rounds=5", "--out", "tuned", "--json").out)
+    assert told["by"] == "validation_auprc"
+    figures = {c["candidate"]: c["validation_auprc"]["mean"] for c in told["candidates"] if c["seeds"] == 2}
+    assert told["candidates"][0]["candidate"] == max(figures, key=figures.get)
+    lines = tried(here / "tuned")
+    assert all("validation_accuracy" not in line and 0 < line["validation_auprc"] < 1 for line in lines)
+    experiment = Experiment(dataset=rare[0], method="fedsgd-mlp", options=lines[0]["options"])
+    found = Bench(blind=True).one(experiment, experiment.build_method(), 0).trained
+    assert auprc(found.scores[VALIDATION]) == lines[0]["validation_auprc"]
+
+
+def test_a_measure_that_is_not_there(graph):
+    assert_one_sentence(typed("tune", graph, "--by", "auprk"), "unknown measure 'auprk': did you mean 'auprc'?")
+    assert_one_sentence(typed("tune", graph, "--parties", 2, "--by", "auprc"), "auprc is a measure of two classes")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fedstruct.experiments.protocol import prepared, split
     from fedstruct.experiments.result import RunResult
     from fedstruct.experiments.run import run
-    from fedstruct.graph import datasets, generate, partition
+    from fedstruct.graph import datasets, generate, partition, tables
     from fedstruct.graph.graph import Graph
     from fedstruct.graph.party_graph import PartyGraph
 
@@ -37,6 +37,7 @@ __all__ = [
     "prepared",
     "run",
     "split",
+    "tables",
 ]
 
 _WHERE = {
@@ -51,6 +52,7 @@ _WHERE = {
     "prepared": "experiments.protocol:prepared",
     "run": "experiments.run:run",
     "split": "experiments.protocol:split",
+    "tables": "graph.tables",
 }
 
 

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+from reprlib import repr as shortened
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class FedstructError(Exception):
@@ -25,3 +31,22 @@ def unknown(what: str, name: str, known: Iterable[str], hint: str = "") -> Fedst
     near = ending if len(ending) == 1 else difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     advice = f"did you mean '{near[0]}'?" if near else f"choose one of {', '.join(sorted(known))}"
     return FedstructError(f"unknown {what} '{name}': {advice}{hint}")
+
+
+def explained(error: ValidationError, known: Iterable[str], what: str) -> FedstructError:
+    """The first of pydantic's complaints as one sentence; `known` are the names that there are."""
+    first = error.errors()[0]
+    path = [str(part) for part in first["loc"] if not str(part).startswith("function-")]
+    if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+        return unknown(what, path[-1], known)
+    message = first["msg"].removeprefix("Value error, ")
+    if first["type"] == "int_parsing_size":
+        message = "should be smaller"
+    if not path:  # a complaint of the options together; it names them itself
+        return FedstructError(message)
+    message = re.sub(r"^(Input|Tuple) | after validation, not \d+$", "", message)
+    return FedstructError(f"{what} '{path[0]}' is {shortened(first['input'])}, but it {_lower(message)}")
+
+
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]

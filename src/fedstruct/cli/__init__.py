@@ -18,6 +18,7 @@ from fedstruct.cli.partition import partition
 from fedstruct.cli.report import report
 from fedstruct.cli.run import demo, run
 from fedstruct.cli.sweep import sweep
+from fedstruct.cli.tables import generate, import_
 from fedstruct.cli.tune import tune
 from fedstruct.errors import FedstructError
 
@@ -36,6 +37,7 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {
     run: [
         "fedstruct run cora --seeds 10",
         "fedstruct run mine.npz --parties 4 --set rounds=100 --set prune=50",
+        "fedstruct run consortium:banks=5,cross=0.3 --split time",
         "fedstruct run --config runs/cora-fedstruct-…/config.toml",
     ],
     compare: [
@@ -55,12 +57,20 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {
     ledger: ["fedstruct ledger runs/cora-fedstruct-… --party party-1"],
     report: ["fedstruct report runs/cora-fedstruct-…", "fedstruct report runs/cora-compare-… --out compare.html"],
     datasets: ["FEDSTRUCT_DATA=~/graphs fedstruct datasets"],
+    import_: [
+        "fedstruct import accounts.csv payments.csv --owner bank --label illicit --weight amount --time day",
+        "fedstruct import HI-Small_Trans.csv --largest 20 --out aml.npz",
+    ],
+    generate: ["fedstruct generate consortium:banks=3,accounts=2000 --out banks"],
 }
 """The commands, in the order in which help lists them."""
 
 for _command, _typed in EXAMPLES.items():
     _heading = "Example: " if len(_typed) == 1 else "Examples: "
-    app.command(epilog=_heading + " · ".join(f"[bold]{line}[/bold]" for line in _typed))(_command)
+    # A name that Python keeps for itself has an underscore at its end.
+    app.command(_command.__name__.rstrip("_"), epilog=_heading + " · ".join(f"[bold]{line}[/bold]" for line in _typed))(
+        _command
+    )
 
 OUT_OF_MEMORY = "out of memory: try fewer --jobs, fewer hidden units, a smaller graph or fewer layers_structure"
 

@@ -18,6 +18,7 @@ from fedstruct.cli.options import (
     Preset,
     RecallAt,
     Seeds,
+    Split,
     Track,
     Train,
     Validation,
@@ -38,6 +39,7 @@ def compare(
     options: OptionsOf = None,
     train: Train = None,
     validation: Validation = None,
+    split: Split = None,
     recall_at: RecallAt = None,
     jobs: Jobs = None,
     out: Annotated[
@@ -59,16 +61,17 @@ def compare(
     from fedstruct.experiments.show_study import comparison_table
     from fedstruct.experiments.study import Study, chosen, of_methods
     from fedstruct.experiments.track import tracker
+    from fedstruct.graph.datasets import stem
 
     given = settings(
         options, inference, dataset=dataset, parties=parties, partition=partition, seeds=seeds, preset=preset,
-        train=train, validation=validation, recall_at=recall_at,
+        train=train, validation=validation, split=split, recall_at=recall_at,
     )  # fmt: skip
     prepare_process()
     study = Study(of_methods(given, chosen(methods)))
     comparison = Comparison(study)
     tracked = tracker(track)
-    folder = Folder(out, f"{Path(dataset).stem}-compare", comparison.to_toml())
+    folder = Folder(out, f"{stem(dataset)}-compare", comparison.to_toml())
     of, done = len(study.batch.units), 0
     with folder.kept():
         try:

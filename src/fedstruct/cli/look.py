@@ -34,10 +34,10 @@ def ledger(
 
 def datasets(as_json: Json = False) -> None:
     """List the datasets, with their figures and where each was found."""
-    from fedstruct.experiments.show import dataset_rows, dataset_table
+    from fedstruct.experiments.show import dataset_rows, dataset_table, generator_rows
 
-    rows = dataset_rows()
+    rows, generators = dataset_rows(), generator_rows()
     if as_json:
-        print_json({"datasets": rows})
+        print_json({"datasets": rows, "generators": generators})
     else:
-        dataset_table(rows)
+        dataset_table(rows, generators)

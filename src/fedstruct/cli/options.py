@@ -9,14 +9,15 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-DATASET = "A name that `fedstruct datasets` lists, or an .npz file."
+DATASET = "A name that `fedstruct datasets` lists, say cora or consortium:banks=5,cross=0.3, or an .npz file."
 
 Dataset = Annotated[str, typer.Argument(help=DATASET, metavar="DATASET")]
 Parties = Annotated[int | None, typer.Option(help="How many owners. [dim]default: 10[/dim]")]
 Owners = Annotated[
     str | None,
     typer.Option(
-        help="random, louvain, kmeans, attribute:NAME, or a file of one owner per node. [dim]default: random[/dim]"
+        help="random, louvain, kmeans, attribute:NAME, or a file of one owner per node. "
+        "[dim]default: the graph's own owners, else random[/dim]"
     ),
 ]
 Seeds = Annotated[int | None, typer.Option(help="Runs, with seeds 0, 1, 2 … [dim]default: 1[/dim]")]
@@ -27,8 +28,16 @@ Train = Annotated[float | None, typer.Option(help="Share of the nodes to train o
 Validation = Annotated[
     float | None, typer.Option("--val", help="Share of the nodes to validate on. [dim]default: 0.1[/dim]")
 ]
+Split = Annotated[
+    str | None,
+    typer.Option(help="random, or time: what was seen earliest trains, the last tests. [dim]default: random[/dim]"),
+]
 RecallAt = Annotated[
-    int | None, typer.Option(help="Two classes: alerts that can be looked into, for recall. [dim]default: 100[/dim]")
+    str | None,
+    typer.Option(
+        metavar="COUNT|SHARE%",
+        help="Two classes: alerts that can be looked into, for recall, say 100 or 1%. [dim]default: 100[/dim]",
+    ),
 ]
 Inference = Annotated[
     str | None,

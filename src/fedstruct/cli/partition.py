@@ -14,8 +14,12 @@ def partition(
     dataset: Dataset,
     parties: Parties = None,
     by: Annotated[
-        str, typer.Option(help="random, louvain, kmeans, attribute:NAME, or a file of one owner per node.")
-    ] = "random",
+        str | None,
+        typer.Option(
+            help="random, louvain, kmeans, attribute:NAME, or a file of one owner per node. "
+            "[dim]default: the graph's own owners, else random[/dim]"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Draws the partition; the same seed, the same parts.")] = 0,
     out: Annotated[
         Path | None, typer.Option(help="Write each node's owner to a new .txt or .npy file, for `run --partition`.")

@@ -17,6 +17,7 @@ from fedstruct.cli.options import (
     Preset,
     RecallAt,
     Seeds,
+    Split,
     Track,
     Train,
     Validation,
@@ -76,6 +77,7 @@ def run(
     options: OptionsOf = None,
     train: Train = None,
     validation: Validation = None,
+    split: Split = None,
     recall_at: RecallAt = None,
     config: Annotated[Path | None, typer.Option(help="A TOML file with these settings; flags go before it.")] = None,
     separate: Annotated[
@@ -95,7 +97,7 @@ def run(
     given: dict[str, Any] = read(config) if config else {}
     typed = settings(
         options, inference, dataset=dataset, method=method, parties=parties, partition=partition, seeds=seeds,
-        preset=preset, train=train, validation=validation, recall_at=recall_at, separate=separate,
+        preset=preset, train=train, validation=validation, split=split, recall_at=recall_at, separate=separate,
     )  # fmt: skip
     if "options" in given:
         table = given["options"]

@@ -18,6 +18,7 @@ from fedstruct.cli.options import (
     Preset,
     RecallAt,
     Seeds,
+    Split,
     Track,
     Train,
     Validation,
@@ -47,6 +48,7 @@ def sweep(
     options: OptionsOf = None,
     train: Train = None,
     validation: Validation = None,
+    split: Split = None,
     recall_at: RecallAt = None,
     jobs: Jobs = None,
     out: Annotated[
@@ -69,18 +71,19 @@ def sweep(
     from fedstruct.experiments.study import chosen
     from fedstruct.experiments.sweep import Sweep, axis
     from fedstruct.experiments.track import tracker
+    from fedstruct.graph.datasets import stem
 
     if len(over) > 2:
         raise FedstructError("--over can be given twice at most; a picture has no room for more")
     given = settings(
         options, inference, dataset=dataset, parties=parties, partition=partition, seeds=seeds, preset=preset,
-        train=train, validation=validation, recall_at=recall_at,
+        train=train, validation=validation, split=split, recall_at=recall_at,
     )  # fmt: skip
     prepare_process()
     sweep = Sweep(given, chosen(methods), [axis(text) for text in over])
     study = sweep.study
     tracked = tracker(track)
-    folder = Folder(out, f"{Path(dataset).stem}-sweep-{sweep.axes[0].key}", sweep.to_toml(), resume=True)
+    folder = Folder(out, f"{stem(dataset)}-sweep-{sweep.axes[0].key}", sweep.to_toml(), resume=True)
     with folder.held(), folder.kept():
         try:
             study.resume(folder)

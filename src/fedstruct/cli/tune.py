@@ -14,6 +14,7 @@ from fedstruct.cli.options import (
     OptionsOf,
     Owners,
     Parties,
+    Split,
     Train,
     Validation,
     print_json,
@@ -32,13 +33,17 @@ def tune(
     options: OptionsOf = None,
     train: Train = None,
     validation: Validation = None,
+    split: Split = None,
+    by: Annotated[
+        str, typer.Option(help="Choose by accuracy, macro_f1 or auprc; where one class is rare, by auprc.")
+    ] = "accuracy",
     jobs: Jobs = None,
     out: Annotated[
         Path | None, typer.Option(help="The folder. [dim]default: runs/DATASET-tune-METHOD-TIME[/dim]")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Choose a method's options on validation accuracy; the labels of test nodes are not there.
+    """Choose a method's options on the validation nodes; the labels of test nodes are not there.
 
     The settings that made the published tables, those that were chosen before, and random neighbours of both train with
     one seed; the better half goes on to the next seed. Options given with --set stay as they are.
@@ -51,20 +56,21 @@ def tune(
     from fedstruct.experiments.show import say, watching
     from fedstruct.experiments.show_study import tuning_table
     from fedstruct.experiments.tune import BEST, Tuning
+    from fedstruct.graph.datasets import stem
 
     given = settings(
         options, dataset=dataset, method=method, parties=parties, partition=partition, seeds=seeds,
-        train=train, validation=validation,
+        train=train, validation=validation, split=split,
     )  # fmt: skip
     experiment = Experiment.of(given)
     prepare_process()
-    tuning = Tuning(experiment, budget)
-    folder = Folder(out, f"{Path(dataset).stem}-tune-{experiment.method}", experiment.to_toml())
+    tuning = Tuning(experiment, budget, by=by)
+    folder = Folder(out, f"{stem(dataset)}-tune-{experiment.method}", experiment.to_toml())
     with folder.kept():
         try:
             with watching(tuning.runs, "runs") as watch:
                 for run in tuning.search(folder.path, jobs or cores(), watch):
-                    watch.finished(run["validation_accuracy"], f"candidate {run['candidate']}:", "validation")
+                    watch.finished(run[tuning.measure], f"candidate {run['candidate']}:", tuning.measure)
         except KeyboardInterrupt:
             stopped(len(tuning.tried), tuning.runs, folder.path)
     told = tuning.as_json() | {"config": str(folder.path / BEST)}

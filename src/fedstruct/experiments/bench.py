@@ -11,7 +11,7 @@ import numpy as np
 from fedstruct.errors import FedstructError
 from fedstruct.experiments.config import Experiment
 from fedstruct.experiments.memory import Memory
-from fedstruct.experiments.protocol import GIVEN, ICLR2025, prepared, split
+from fedstruct.experiments.protocol import GIVEN, ICLR2025, TIME, prepared, split, time_split
 from fedstruct.experiments.result import RunResult
 from fedstruct.experiments.run import run
 from fedstruct.federation.watch import Watch
@@ -39,13 +39,17 @@ class Bench:
         return self.graphs[name]
 
     def protocol(self, experiment: Experiment) -> str:
+        if experiment.split == "time":
+            return TIME
         return ICLR2025 if self.graph(experiment).split is None else GIVEN
 
     def parts(self, experiment: Experiment, seed: int) -> Partition:
         """The graph's owners with one seed."""
         graph = self.graph(experiment)
         shares = experiment.train, experiment.validation
-        if graph.split is None:
+        if experiment.split == "time":
+            graph = time_split(graph, seed, *shares)
+        elif graph.split is None:
             graph = split(graph, seed, *shares)
         elif shares != (0.1, 0.1):
             raise FedstructError(f"{experiment.dataset} comes with a split of its own; leave out --train and --val")

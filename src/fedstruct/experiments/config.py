@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import tomllib
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from fedstruct.errors import FedstructError, unknown
+from fedstruct.errors import FedstructError, explained, unknown
+from fedstruct.experiments.alerts import Alerts
 from fedstruct.experiments.presets import recipe
 from fedstruct.graph import datasets, partition
 from fedstruct.graph.graph import Graph
 from fedstruct.graph.partition import Partition
 from fedstruct.methods import Method, made
-from fedstruct.methods.options import explained
 
 DRAWN = {"random": partition.random, "louvain": partition.louvain, "kmeans": partition.kmeans}
 """Partitions into as many parties as asked for, drawn anew for each seed."""
@@ -29,12 +29,14 @@ class Experiment(BaseModel):
     dataset: str
     method: str = "fedstruct"
     parties: int | None = Field(default=None, ge=1)
-    partition: str = "random"
+    partition: str | None = None
+    """None: the owners that the graph itself names, where it names some and no number of parties is asked for."""
     seeds: int = Field(default=1, ge=1, le=100_000)
     preset: str = "ours"
     train: float = Field(default=0.1, gt=0, lt=1)
     validation: float = Field(default=0.1, ge=0, lt=1)
-    recall_at: int = Field(default=100, ge=1)
+    split: Literal["random", "time"] = "random"
+    recall_at: Alerts = 100
     separate: bool = False
     options: dict[str, Any] = Field(default_factory=dict)
 
@@ -46,7 +48,7 @@ class Experiment(BaseModel):
         try:
             return cls(**given)
         except ValidationError as error:
-            raise explained(error, cls, "setting") from None
+            raise explained(error, cls.model_fields, "setting") from None
 
     def build_method(self) -> Method:
         """The method with the preset's options, those of the experiment over them."""
@@ -58,6 +60,9 @@ class Experiment(BaseModel):
     def cut(self, graph: Graph, seed: int) -> Partition:
         """The partition of one seed; the same for every method."""
         how = self.partition
+        if how is None:
+            named = graph.owner_attribute if self.parties is None else None
+            how = "random" if named is None else f"attribute:{named}"
         if how in DRAWN:
             return DRAWN[how](graph, 10 if self.parties is None else self.parties, seed)
         if how.startswith("attribute:"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from fedstruct.experiments.batch import Batch, Watching, unwatched
@@ -14,6 +13,7 @@ from fedstruct.experiments.process import peak_rss_mb
 from fedstruct.experiments.result import RunResult, mean, std
 from fedstruct.experiments.versions import versions
 from fedstruct.federation.watch import Watch
+from fedstruct.graph.datasets import stem
 from fedstruct.graph.graph import Graph
 
 
@@ -26,7 +26,7 @@ class Runs:
         self.method = experiment.build_method()
         # Bad settings are found out before the first run, and before a folder is made.
         parts = self.bench.parts(experiment, 0)
-        self.parties = len(parts)
+        self.parties, self.partition = len(parts), parts.name
         self.about = {"versions": versions(), "card": Card.of(parts, exchange=False).as_json()}
         """What the runs stand on: the card is that of the first seed, as far as it needs no exchange."""
 
@@ -53,7 +53,7 @@ class Runs:
             "protocol": self.bench.protocol(e),
             "preset": e.preset,
             "parties": self.parties,
-            "partition": e.partition,
+            "partition": self.partition,
             **{name: {"mean": mean([r[name] for r in runs]), "std": std([r[name] for r in runs])} for name in measures},
             **({"recall_at": e.recall_at} if two else {}),
             "options": self.method.options.model_dump(),
@@ -63,4 +63,4 @@ class Runs:
 
 
 def folder_name(experiment: Experiment) -> str:
-    return f"{Path(experiment.dataset).stem}-{experiment.method}"
+    return f"{stem(experiment.dataset)}-{experiment.method}"

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fedstruct.errors import FedstructError
+from fedstruct.graph.datasets import stem
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#5b4a9c", "#6b6b6b")
 MARKERS = "osD^vPX*"
@@ -54,7 +55,7 @@ def _draw(axes: Any, told: dict[str, Any]) -> None:
         )  # fmt: skip
     cell, seeds = told["cells"][0], max(cell["seeds"] for cell in told["cells"])
     fixed = {
-        "dataset": Path(str(cell["dataset"])).stem,
+        "dataset": stem(str(cell["dataset"])),
         "parties": f"{cell['parties']} parties",
         "partition": f"{told['partition']} partition",
     }

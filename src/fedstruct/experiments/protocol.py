@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fedstruct.graph.graph import Graph
 from fedstruct.graph.party_graph import draw_split
+from fedstruct.graph.times import split_by_time
 from fedstruct.seeds import stream
 
 ICLR2025 = "fedstruct-iclr2025"
@@ -11,6 +12,9 @@ ICLR2025 = "fedstruct-iclr2025"
 
 PER_PARTY = "per-party-split"
 """Each party draws its split from its own nodes."""
+
+TIME = "time-split"
+"""As `fedstruct-iclr2025`, but the nodes that were seen earliest train, the next validate, the last test."""
 
 GIVEN = "given-split"
 """The split that came with the graph."""
@@ -24,3 +28,8 @@ def prepared(graph: Graph) -> Graph:
 def split(graph: Graph, seed: int, train: float = 0.1, validation: float = 0.1) -> Graph:
     """The split of one seed: the same for every method and partition."""
     return graph.with_split(draw_split(graph.nodes, train, validation, stream(seed, "split")))
+
+
+def time_split(graph: Graph, seed: int, train: float = 0.1, validation: float = 0.1) -> Graph:
+    """The split by time; the seed draws the order of nodes that were first seen at the same time."""
+    return graph.with_split(split_by_time(graph, train, validation, stream(seed, "split", "time")))

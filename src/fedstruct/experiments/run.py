@@ -6,7 +6,10 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
+
 from fedstruct.experiments import metrics
+from fedstruct.experiments.alerts import budget
 from fedstruct.experiments.memory import Memory, RememberingFederation
 from fedstruct.experiments.protocol import GIVEN, PER_PARTY
 from fedstruct.experiments.result import PHASES, RunResult, exchanged, exposures
@@ -57,7 +60,7 @@ def run(
     *,
     separate: bool = False,
     protocol: str | None = None,
-    recall_at: int = 100,
+    recall_at: int | str = 100,
     memory: Memory | None = None,
     watch: Watch | None = None,
 ) -> RunResult:
@@ -66,7 +69,7 @@ def run(
     Where the graph has no split, each party draws its own: a tenth of its nodes for training, a tenth for validation.
     With `separate`, parties step one by one and every message is encoded and sealed, as on a network; without it, a
     `memory` that is handed from run to run spares them the structure exchanges that are in it. With two classes, recall
-    is counted among the `recall_at` test nodes that look most like class 1.
+    is counted among the `recall_at` test nodes that look most like class 1: so many, or a share such as "1%".
 
     >>> from fedstruct.graph import generate, partition
     >>> from fedstruct.methods import FedStruct
@@ -104,7 +107,7 @@ def run(
         validation_accuracy=metrics.accuracy(trained.confusion[VALIDATION]),
         macro_f1=metrics.macro_f1(trained.confusion[TEST]),
         auprc=metrics.auprc(trained.scores[TEST]) if trained.scores.shape[-1] else None,
-        recall=metrics.recall_at(trained.scores[TEST], recall_at) if trained.scores.shape[-1] else None,
+        recall=_recall(trained.scores[TEST], recall_at) if trained.scores.shape[-1] else None,
         seconds=clock.seconds,
         cpu_seconds=clock.cpu_seconds,
         bytes={phase: ledger.sent(steps).bytes for phase, steps in clock.steps.items()},
@@ -116,3 +119,7 @@ def run(
         ledger=ledger,
         trained=trained,
     )
+
+
+def _recall(scores: np.ndarray, recall_at: int | str) -> float | None:
+    return metrics.recall_at(scores, budget(recall_at, int(scores.sum())))

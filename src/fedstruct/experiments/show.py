@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from fedstruct.federation.watch import Watch
-from fedstruct.graph import datasets
+from fedstruct.graph import datasets, generators
 
 out = Console(highlight=False)
 
@@ -69,8 +69,8 @@ class Bar(Watch):
         note = " ".join(f"{k} {v:.3f}" for k, v in figures.items())
         self._progress.update(self._phase, completed=done, total=of, note=note)
 
-    def finished(self, accuracy: float | None, of: str = "last", split: str = "test") -> None:
-        self._progress.update(self._runs, advance=1, note=f"{of} {split} accuracy {percent(accuracy)}")
+    def finished(self, accuracy: float | None, of: str = "last", what: str = "test accuracy") -> None:
+        self._progress.update(self._runs, advance=1, note=f"{of} {what.replace('_', ' ')} {percent(accuracy)}")
 
 
 @contextmanager
@@ -149,7 +149,15 @@ def dataset_rows() -> list[dict[str, Any]]:
     return rows
 
 
-def dataset_table(rows: list[dict[str, Any]]) -> None:
+def generator_rows() -> list[dict[str, Any]]:
+    """Each generator with its parameters."""
+    return [
+        {"name": name, "about": (make.__doc__ or "").split("\n")[0], "parameters": generators.parameters(name)}
+        for name, make in generators.GENERATORS.items()
+    ]
+
+
+def dataset_table(rows: list[dict[str, Any]], made: list[dict[str, Any]]) -> None:
     """The datasets, one per line."""
     table = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("name", "nodes", "edges", "features", "classes", "homophily", "about"):
@@ -169,11 +177,15 @@ def dataset_table(rows: list[dict[str, Any]]) -> None:
             table.add_row(r["name"], *figures, r["about"])
     out.print(table)
     folders = sorted({str(Path(r["found"]).parent) for r in rows if r["found"]})
+    say("\n[bold]Made from a seed[/bold], with parameters of your choice: consortium:banks=3,cross=0.6")
+    for row in made:
+        defaults = ", ".join(f"{key}={value}" for key, value in row["parameters"].items())
+        items([f"{row['name']}: {row['about']} By default, {defaults}."])
     say("")
     if folders:
         say(f"Found in {escape(' and '.join(folders))}; → marks directed edges.")
     if any(r["found"] is None for r in rows):
         say(
-            f"Dimmed: downloaded when first used. Or put NAME.npz into a folder and set {datasets.DATA_VARIABLE} to it "
-            "(docs/data-format.md)."
+            "Dimmed: downloaded when first used, if it can be. Or put NAME.npz into a folder and set "
+            f"{datasets.DATA_VARIABLE} to it (docs/data-format.md)."
         )

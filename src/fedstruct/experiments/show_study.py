@@ -62,23 +62,30 @@ def _leaves(row: dict[str, Any]) -> str:
     return f"{to_coordinator} to the coordinator" + ("" if to_peers == "nothing" else f", {to_peers} to peers")
 
 
+MEASURED = {"validation_auprc": "validation AUPRC", "validation_macro_f1": "validation macro F1"}
+
+
 def tuning_table(told: dict[str, Any], most: int = 5) -> None:
     """The best candidates, and in what they differ from the first one."""
     candidates = told["candidates"]
     start = next(c["options"] for c in candidates if c["candidate"] == 0)
     where = f"{told['method']} on {told['dataset']}, {told['parties']} parties ({told['partition']})"
     table = Table(title=escape(where), title_justify="left", box=None, pad_edge=False, header_style="dim")
-    table.add_column("validation accuracy", justify="right", no_wrap=True)
+    by = told["by"]
+    table.add_column(MEASURED.get(by, by.replace("_", " ")), justify="right", no_wrap=True)
     table.add_column("seeds", justify="right")
     table.add_column("options")
     for candidate in candidates[:most]:
         changed = {k: v for k, v in candidate["options"].items() if v != start[k]}
         words = ", ".join(f"{k} {_short(v)}" for k, v in changed.items()) or "the starting point"
-        table.add_row(spread(candidate["validation_accuracy"]), str(candidate["seeds"]), words)
+        table.add_row(spread(candidate[by]), str(candidate["seeds"]), words)
     out.print(table)
     say("\nIn percent, ± the standard deviation. Options are said where they differ from the starting point, which is")
     say(", ".join(f"{k} {_short(v)}" for k, v in start.items()) + ".")
-    say(f"{told['runs']} runs, {len(candidates)} candidates; no label of a test node was read.")
+    say(
+        f"{told['runs']} runs, {len(candidates)} candidates; no label of a test node was read. "
+        f"Protocol {told['protocol']}."
+    )
 
 
 def _short(value: Any) -> str:
@@ -107,4 +114,8 @@ def sweep_table(told: dict[str, Any]) -> None:
             size(cell["bytes"]),
         )
     out.print(table)
-    say("\nMeans over seeds, in percent, ± the standard deviation. CPU time and size are those of one run.")
+    protocols = " and ".join(dict.fromkeys(cell["protocol"] for cell in told["cells"]))
+    say(
+        "\nMeans over seeds, in percent, ± the standard deviation. CPU time and size are those of one run. "
+        f"Protocol {protocols}, preset {told['preset']}."
+    )

@@ -12,12 +12,13 @@ from fedstruct.experiments.config import toml
 from fedstruct.experiments.process import peak_rss_mb
 from fedstruct.experiments.result import mean
 from fedstruct.experiments.study import Study, of_methods
+from fedstruct.graph import datasets
 from fedstruct.methods import option_names
 
-SETTINGS = ("train", "validation", "parties", "partition", "dataset", "preset")
+SETTINGS = ("train", "validation", "split", "parties", "partition", "dataset", "preset")
 """What can be swept over beside the methods' options."""
 
-OF_CELL = ("dataset", "parties", "test_accuracy", "macro_f1", "auprc", "recall", "recall_at")
+OF_CELL = ("dataset", "protocol", "parties", "test_accuracy", "macro_f1", "auprc", "recall", "recall_at")
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def axis(text: str) -> Axis:
     """
     key, _, typed = text.partition("=")
     key = {"val": "validation"}.get(key.strip(), key.strip())
-    words = [word.strip() for word in typed.split(",") if word.strip()]
+    words = datasets.names(typed) if key == "dataset" else [word.strip() for word in typed.split(",") if word.strip()]
     if not key or not words:
         raise FedstructError(f"--over takes KEY=v1,v2,…, for example layers_structure=1,2,5, not '{text}'")
     try:
@@ -44,6 +45,16 @@ def axis(text: str) -> Axis:
     except json.JSONDecodeError:
         values = [_value(word) for word in words]
     return Axis(key, tuple(value for i, value in enumerate(values) if value not in values[:i]))
+
+
+def _folder_name(method: str, point: dict[str, Any]) -> str:
+    """A method at its values, as a folder may be called on any system.
+
+    >>> _folder_name("fedstruct", {"dataset": "consortium:banks=5", "partition": "owners/a.txt"})
+    'fedstruct,dataset=consortium-banks=5,partition=owners_a.txt'
+    """
+    name = ",".join([method, *(f"{key}={value}" for key, value in point.items())])
+    return name.translate({ord("/"): "_", ord(" "): None, ord(":"): "-"})
 
 
 def _value(word: str) -> Any:
@@ -79,7 +90,7 @@ class Sweep:
             options = given.get("options", {}) | {k: v for k, v in point.items() if k not in SETTINGS}
             for method, experiment in of_methods({**given, **settings, "options": options}, methods).items():
                 of_it = {k: v for k, v in point.items() if k in SETTINGS or k in option_names(method)}
-                name = ",".join([method, *(f"{k}={v}" for k, v in of_it.items())]).replace("/", "_").replace(" ", "")
+                name = _folder_name(method, of_it)
                 experiments[name] = experiment
                 self.cells.append((point, method, name))
         self.study = Study(experiments)
@@ -91,7 +102,7 @@ class Sweep:
         return {
             "over": {swept.key: list(swept.values) for swept in self.axes},
             "methods": self.methods,
-            "partition": some.experiment.partition,
+            "partition": some.partition,
             "preset": some.experiment.preset,
             "cells": [
                 {

@@ -1,26 +1,29 @@
-"""Choosing a method's options on validation accuracy, within a budget of runs.
+"""Choosing a method's options on the validation nodes, within a budget of runs.
 
 The presets `code` and `ours`, where they know the dataset, and random neighbours of them each train with the first
 seed; the better half of them trains with the second seed too, the better half of these with the third, and so on. Of
-those that trained with every seed, the one with the best mean validation accuracy is chosen.
+those that trained with every seed, the one with the best mean is chosen: of validation accuracy, or of what `by` names.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from fedstruct.errors import FedstructError
+from fedstruct.errors import FedstructError, unknown
+from fedstruct.experiments import metrics
 from fedstruct.experiments.batch import Batch, Outcome
 from fedstruct.experiments.bench import Bench
 from fedstruct.experiments.config import Experiment
 from fedstruct.experiments.presets import recipe, tables
 from fedstruct.experiments.result import RunResult, mean, std
 from fedstruct.federation.watch import Watch
+from fedstruct.graph.generators import family
 from fedstruct.graph.graph import VALIDATION, Graph
 from fedstruct.methods import made, option_names
+from fedstruct.methods.method import Trained
 from fedstruct.seeds import stream
 
 SPACE: dict[str, tuple[Any, ...]] = {
@@ -37,6 +40,13 @@ SPACE: dict[str, tuple[Any, ...]] = {
 }
 """What is tried for each option: values that are usual in the field. A method is tuned in the options that it has."""
 
+MEASURES: dict[str, Callable[[Trained], float | None]] = {
+    "accuracy": lambda trained: metrics.accuracy(trained.confusion[VALIDATION]),
+    "macro_f1": lambda trained: metrics.macro_f1(trained.confusion[VALIDATION]),
+    "auprc": lambda trained: metrics.auprc(trained.scores[VALIDATION]),
+}
+"""By what a candidate may be judged. Where one class is rare, accuracy says little."""
+
 TRIED, BEST = "tried.jsonl", "best.toml"
 
 
@@ -46,17 +56,32 @@ class Tuning:
     No label of a test node is there: the bench removes them before anything else sees the graph.
     """
 
-    def __init__(self, experiment: Experiment, budget: int, graphs: Mapping[str, Graph] | None = None) -> None:
-        self.experiment = experiment
+    def __init__(
+        self,
+        experiment: Experiment,
+        budget: int,
+        graphs: Mapping[str, Graph] | None = None,
+        by: str = "accuracy",
+    ) -> None:
+        if by not in MEASURES:
+            raise unknown("measure", by, MEASURES)
+        self.experiment, self.by = experiment, by
         self.stages = stages(budget, experiment.seeds)
         self.bench = Bench(graphs, blind=True)
         self.candidates = self._drawn(self.stages[0])
         self.batch = Batch([experiment.model_copy(update={"options": c}) for c in self.candidates], self.bench)
         self.stages = [min(many, len(self.candidates)) for many in self.stages]
         if not any(len(own.known(VALIDATION)) for own in self.bench.parts(experiment, 0).parties):
-            raise FedstructError("tune chooses by validation accuracy, but no node is for validation; raise --val")
+            raise FedstructError("tune chooses by the validation nodes, but no node is for validation; raise --val")
+        if by == "auprc" and self.bench.graph(experiment).classes != 2:
+            raise FedstructError("auprc is a measure of two classes; tune by accuracy or macro_f1")
         self.tried: list[dict[str, Any]] = []
         """Every run, by seed and then by candidate; a run that failed has no accuracy but a reason."""
+
+    @property
+    def measure(self) -> str:
+        """What the figures are called where they are kept."""
+        return f"validation_{self.by}"
 
     @property
     def runs(self) -> int:
@@ -73,20 +98,20 @@ class Tuning:
                 (folder / TRIED).write_text("".join(lines), encoding="utf-8")
                 yield noted
             order = self.ranking()
-            if not any(accuracy is not None for accuracy in self.accuracies(order[0])):
+            if not any(figure is not None for figure in self.figures(order[0])):
                 raise FedstructError(f"every candidate failed, the first because {self.tried[0]['failed']}")
             best = self.experiment.model_copy(update={"options": self.candidates[order[0]]})
             (folder / BEST).write_text(best.to_toml(), encoding="utf-8")
 
-    def accuracies(self, candidate: int) -> list[float | None]:
-        """A candidate's validation accuracy with each seed that it was tried with."""
-        return [line["validation_accuracy"] for line in self.tried if line["candidate"] == candidate]
+    def figures(self, candidate: int) -> list[float | None]:
+        """What a candidate came to with each seed that it was tried with."""
+        return [line[self.measure] for line in self.tried if line["candidate"] == candidate]
 
     def ranking(self) -> list[int]:
         """The candidates, best first: those that were tried with more seeds go before the others."""
 
         def merit(candidate: int) -> tuple[int, float, int]:
-            found = [accuracy for accuracy in self.accuracies(candidate) if accuracy is not None]
+            found = [figure for figure in self.figures(candidate) if figure is not None]
             return -len(found), -(mean(list(found)) or 0.0), candidate
 
         return sorted(range(len(self.candidates)), key=merit)
@@ -94,23 +119,25 @@ class Tuning:
     def as_json(self) -> dict[str, Any]:
         """The search; the candidates that were tried, best first."""
         e = self.experiment
+        parts = self.bench.parts(e, 0)
         return {
             "dataset": e.dataset,
             "method": e.method,
             "protocol": self.bench.protocol(e),
-            "parties": len(self.bench.parts(e, 0)),
-            "partition": e.partition,
+            "parties": len(parts),
+            "partition": parts.name,
             "seeds": e.seeds,
+            "by": self.measure,
             "runs": len(self.tried),
             "candidates": [
                 {
                     "candidate": candidate,
                     "options": self.candidates[candidate],
                     "seeds": len(found),
-                    "validation_accuracy": {"mean": mean(found), "std": std(found)},
+                    self.measure: {"mean": mean(found), "std": std(found)},
                 }
                 for candidate in self.ranking()
-                if (found := self.accuracies(candidate))
+                if (found := self.figures(candidate))
             ],
         }
 
@@ -121,7 +148,7 @@ class Tuning:
         if "betas" in e.options:
             names = [n for n in names if n != "layers_structure"]
         defaults = made(e.method).options.model_dump()
-        known = [p for p in ("code", "ours") if e.dataset in tables(p) and recipe(p, e.dataset, e.method)]
+        known = [p for p in ("code", "ours") if family(e.dataset) in tables(p) and recipe(p, e.dataset, e.method)]
         candidates: list[dict[str, Any]] = []
         for preset in known or [e.preset]:
             start = {**{n: defaults[n] for n in names}, **recipe(preset, e.dataset, e.method), **e.options}
@@ -144,9 +171,9 @@ class Tuning:
         line: dict[str, Any] = {"candidate": candidate, "seed": seed, "options": self.candidates[candidate]}
         if isinstance(outcome, RunResult):
             seconds = round(sum(outcome.seconds.values()), 3)
-            line |= {"validation_accuracy": outcome.validation_accuracy, "seconds": seconds}
+            line |= {self.measure: MEASURES[self.by](outcome.trained), "seconds": seconds}
         else:
-            line |= {"validation_accuracy": None, "seconds": None, "failed": str(outcome)}
+            line |= {self.measure: None, "seconds": None, "failed": str(outcome)}
         self.tried.append(line)
         self.tried.sort(key=lambda line: (line["seed"], line["candidate"]))
         return line

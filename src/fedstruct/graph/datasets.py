@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from fedstruct.errors import FedstructError, unknown
-from fedstruct.graph import npz
+from fedstruct.graph import generators, npz
 from fedstruct.graph.graph import Graph
 
 DATA_VARIABLE = "FEDSTRUCT_DATA"
@@ -23,8 +23,9 @@ class Dataset:
 
     name: str
     about: str
-    loader: str
-    arguments: dict[str, Any]
+    loader: str | None = None
+    """None where the graph can only be put into the folder."""
+    arguments: dict[str, Any] = field(default_factory=dict)
 
 
 DATASETS = {
@@ -49,20 +50,56 @@ DATASETS = {
         Dataset("amazon_computers", "bought together", "Amazon", {"name": "Computers"}),
         Dataset("coauthor_physics", "joint papers", "Coauthor", {"name": "Physics"}),
         Dataset("minesweeper", "a grid with mines", "HeterophilousGraphDataset", {"name": "Minesweeper"}),
+        Dataset("amlsim_20k", "simulated payments"),
     )
 }
 
 
 def load(name: str | Path) -> Graph:
-    """The graph of this name, or the one in this `.npz` file."""
+    """The graph of this name, the one in this `.npz` file, or the one that a generator makes.
+
+    >>> load("consortium:banks=2,accounts=100,illicit=0.1").owner_attribute
+    'bank'
+    """
     text = str(name)
     if text.endswith(".npz") or os.sep in text:
         return npz.read(_at_home(text))
+    if generators.is_generated(text):
+        return generators.graph(text)
     folder = _folder()
     if text not in DATASETS and not (folder and (folder / f"{text}.npz").is_file()):
-        raise unknown("dataset", text, DATASETS, "; or give the path of an .npz file")
+        known = [*DATASETS, *generators.GENERATORS]
+        if ":" in text:
+            raise unknown("generator", generators.family(text), generators.GENERATORS)
+        raise unknown("dataset", text, known, "; or give the path of an .npz file")
     found = where(text)
     return npz.read(found, text) if found else _download(DATASETS[text])
+
+
+def stem(name: str) -> str:
+    """What a dataset is called in the name of a folder.
+
+    >>> stem("data/mine.npz"), stem("consortium:banks=5,cross=0.3")
+    ('mine', 'consortium-banks5-cross0.3')
+    """
+    if generators.is_generated(name):
+        return name.replace(":", "-").replace(",", "-").replace("=", "").replace(" ", "")
+    return Path(name).stem
+
+
+def names(text: str) -> list[str]:
+    """Several datasets with commas between them, where a name may have parameters with commas of its own.
+
+    >>> names("cora,consortium:banks=5,cross=0.3,consortium")
+    ['cora', 'consortium:banks=5,cross=0.3', 'consortium']
+    """
+    found: list[str] = []
+    for part in (part.strip() for part in text.split(",")):
+        if found and generators.is_generated(found[-1]) and ":" in found[-1] and "=" in part and ":" not in part:
+            found[-1] += f",{part}"
+        elif part:
+            found.append(part)
+    return found
 
 
 def where(name: str) -> Path | None:
@@ -92,7 +129,10 @@ def _at_home(path: str) -> Path:
 
 
 def _download(dataset: Dataset, fetch: Callable[[Dataset, Path], Any] | None = None) -> Graph:
-    both_ways = f"put {dataset.name}.npz into a folder and set {DATA_VARIABLE} to it, or go online to download it"
+    put_there = f"put {dataset.name}.npz into a folder and set {DATA_VARIABLE} to it"
+    if dataset.loader is None:
+        raise FedstructError(f"{dataset.name} is not here and cannot be downloaded: {put_there}")
+    both_ways = f"{put_there}, or go online to download it"
     patience = socket.getdefaulttimeout()
     socket.setdefaulttimeout(60)
     try:
@@ -112,6 +152,7 @@ def _download(dataset: Dataset, fetch: Callable[[Dataset, Path], Any] | None = N
 def _through_pyg(dataset: Dataset, root: Path) -> Any:
     from torch_geometric import datasets
 
+    assert dataset.loader is not None
     return getattr(datasets, dataset.loader)(root=str(root / dataset.name), **dataset.arguments)[0]
 
 

@@ -1,22 +1,29 @@
-"""Graphs made from a seed: planted communities, for a first look without any data."""
+"""Graphs made from a seed: planted communities, for a first look without any data, and a consortium of banks."""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Annotated
 
-from fedstruct.errors import FedstructError
+import numpy as np
+from annotated_types import Ge, Le
+
+from fedstruct.graph.consortium import consortium
 from fedstruct.graph.graph import Graph
+from fedstruct.graph.parameters import checked
 from fedstruct.seeds import stream
 
+__all__ = ["consortium", "planted"]
 
+
+@checked
 def planted(
-    nodes: int = 1200,
-    classes: int = 4,
-    degree: float = 6.0,
-    homophily: float = 0.8,
-    features: int = 32,
-    signal: float = 0.25,
-    seed: int = 0,
+    nodes: Annotated[int, Ge(2), Le(100_000_000)] = 1200,
+    classes: Annotated[int, Ge(2), Le(10_000)] = 4,
+    degree: Annotated[float, Ge(0), Le(100_000)] = 6.0,
+    homophily: Annotated[float, Ge(0), Le(1)] = 0.8,
+    features: Annotated[int, Ge(1), Le(100_000)] = 32,
+    signal: Annotated[float, Ge(0), Le(1e6)] = 0.25,
+    seed: Annotated[int, Ge(0)] = 0,
 ) -> Graph:
     """Communities with more edges inside than across, and features that hint at the community.
 
@@ -27,8 +34,6 @@ def planted(
     >>> graph.nodes, graph.classes
     (200, 4)
     """
-    if nodes < 2 or classes < 2 or not 0 <= homophily <= 1:
-        raise FedstructError("planted needs at least 2 nodes and 2 classes, and a homophily between 0 and 1")
     random = stream(seed, "planted")
     labels = random.integers(classes, size=nodes)
     edges = round(nodes * degree / 2)

@@ -43,6 +43,10 @@ class Graph:
     ids: np.ndarray | None = None
     split: np.ndarray | None = None
     attributes: Mapping[str, np.ndarray] = field(default_factory=dict)
+    owner_attribute: str | None = None
+    """The attribute that says who owns a node, if one does."""
+    time_attribute: str | None = None
+    """The attribute that says when a node was first seen, if one does: a number, NaN for a node that never was."""
     name: str = "graph"
 
     def __post_init__(self) -> None:
@@ -51,6 +55,11 @@ class Graph:
         for key, values in self.attributes.items():
             if len(values) != n:
                 raise FedstructError(f"{self.name}: attribute '{key}' has {len(values)} values for {n} nodes")
+        for what in (self.owner_attribute, self.time_attribute):
+            if what is not None and what not in self.attributes:
+                raise FedstructError(f"{self.name}: there is no attribute '{what}' to tell owners or times")
+        if self.time_attribute is not None and self.attributes[self.time_attribute].dtype.kind not in "fiu":
+            raise FedstructError(f"{self.name}: attribute '{self.time_attribute}' tells times, so it must hold numbers")
 
     @classmethod
     def from_edges(

@@ -10,11 +10,16 @@ from scipy.sparse import csr_array, issparse
 
 from fedstruct.errors import FedstructError
 from fedstruct.graph.graph import Graph
+from fedstruct.graph.times import first_seen
 
 SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
-RESERVED = {"edge_index", "edge_weight", "directed", "x", *SPARSE, "y", "classes", "ids", "split"}
-OTHER_NAMES = {"node_features": "x", "node_labels": "y", "edges": "edge_index"}
-"""How the files of the heterophilous-graphs collection call the same things."""
+ROLES = ("owner_attribute", "time_attribute")
+"""Which attribute tells the owners, and which the times: one word each."""
+RESERVED = {"edge_index", "edge_weight", "edge_time", "directed", "x", *SPARSE, "y", "classes", "ids", "split", *ROLES}
+OTHER_NAMES = {"node_features": "x", "node_labels": "y", "edges": "edge_index", "edge_amount": "edge_weight"}
+"""How other collections of graphs, or of payments, call the same things."""
+FIRST_TIME = "first_time"
+"""The attribute that is made of the times of edges."""
 
 
 def read(path: Path, name: str | None = None) -> Graph:
@@ -30,6 +35,11 @@ def read(path: Path, name: str | None = None) -> Graph:
         absent = ", ".join(missing or ["x"])
         raise FedstructError(f"{path} has no array '{absent}'; a graph file needs edge_index, y and x (or x_data …)")
     n = arrays["y"].size
+    attributes = {k: v for k, v in arrays.items() if k not in RESERVED and v.ndim == 1 and len(v) == n}
+    roles = {role: _word(arrays, role, path) for role in ROLES if role in arrays}
+    if "edge_time" in arrays and "time_attribute" not in roles:
+        attributes[FIRST_TIME] = first_seen(arrays["edge_index"], arrays["edge_time"], n, str(path))
+        roles["time_attribute"] = FIRST_TIME
     return Graph.from_edges(
         arrays["edge_index"],
         features=arrays["x"] if "x" in arrays else _sparse(arrays, path),
@@ -39,13 +49,28 @@ def read(path: Path, name: str | None = None) -> Graph:
         classes=_number(arrays, "classes", path) or None,
         ids=arrays.get("ids"),
         split=arrays.get("split"),
-        attributes={k: v for k, v in arrays.items() if k not in RESERVED and v.ndim == 1 and len(v) == n},
+        attributes=attributes,
         name=name,
+        **roles,
     )
+
+
+def check_new(path: Path) -> None:
+    """Refuse a path that a new graph cannot be written to, before anything is computed."""
+    if path.suffix != ".npz":
+        raise FedstructError(f"a graph is written to an .npz file, and {path} is none; rename it")
+    if path.exists():
+        raise FedstructError(f"{path} exists and is not overwritten; give another --out")
+    if not path.parent.is_dir():
+        raise FedstructError(
+            f"there is no folder {path.parent} to write {path.name} into; make it or give another --out"
+        )
 
 
 def write(graph: Graph, path: Path) -> None:
     """Write a graph so that `read` gives it back; undirected edges are stored once."""
+    for name in graph.attributes.keys() & (RESERVED | OTHER_NAMES.keys()):
+        raise FedstructError(f"an attribute cannot be called '{name}', which means something else in a file; rename it")
     a = graph.adjacency.tocoo()
     u, v = a.coords
     once = np.ones(len(u), bool) if graph.directed else u <= v
@@ -68,6 +93,7 @@ def write(graph: Graph, path: Path) -> None:
         arrays["ids"] = graph.ids
     if graph.split is not None:
         arrays["split"] = graph.split
+    arrays |= {role: np.array(named) for role in ROLES if (named := getattr(graph, role)) is not None}
     path.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(path, allow_pickle=False, **arrays)
 
@@ -99,6 +125,13 @@ def _number(arrays: dict[str, np.ndarray], key: str, path: Path) -> int:
     if value.size != 1 or value.dtype.kind not in "iub" or value < 0:
         raise FedstructError(f"{path}: '{key}' must be one whole number, not {value.dtype} of shape {value.shape}")
     return int(value.item())
+
+
+def _word(arrays: dict[str, np.ndarray], key: str, path: Path) -> str:
+    value = arrays[key]
+    if value.size != 1 or value.dtype.kind != "U":
+        raise FedstructError(f"{path}: '{key}' must be the name of an attribute, not {value.dtype} of {value.shape}")
+    return str(value.item())
 
 
 def _sparse(arrays: dict[str, np.ndarray], path: Path) -> csr_array:

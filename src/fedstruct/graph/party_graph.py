@@ -84,16 +84,21 @@ def draw_split(nodes: int, train: float, validation: float, random: np.random.Ge
     >>> [int(n) for n in np.bincount(draw_split(100, 0.1, 0.2, stream(0, "split")))]
     [0, 10, 20, 70]
     """
+    first, second = bounds(nodes, train, validation)
+    order = random.permutation(nodes)
+    split = np.full(nodes, TEST, np.int8)
+    split[order[:first]] = TRAIN
+    split[order[first:second]] = VALIDATION
+    return split
+
+
+def bounds(nodes: int, train: float, validation: float) -> tuple[int, int]:
+    """Where training ends and where validation ends, of so many nodes in some order; the rest is for testing."""
     if not (train > 0 and validation >= 0 and train + validation < 1):
         raise FedstructError(
             f"train = {train} and validation = {validation} do not leave a test set: "
             "both are shares of the nodes, train above 0, and their sum must be below 1"
         )
-    split = np.full(nodes, TEST, np.int8)
-    order = random.permutation(nodes)
     # In a small graph, one node each rather than none.
     first = max(round(train * nodes), min(1, nodes))
-    second = max(round((train + validation) * nodes), first + (validation > 0 and nodes > 2))
-    split[order[:first]] = TRAIN
-    split[order[first:second]] = VALIDATION
-    return split
+    return first, max(round((train + validation) * nodes), first + (validation > 0 and nodes > 2))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from reprlib import repr as shortened
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from fedstruct.errors import FedstructError, unknown
+from fedstruct.errors import explained
 
 MOST = 2**31 - 1
 """The largest whole number that an option may be: as large as the numbers of nodes."""
@@ -36,21 +34,4 @@ class Options(BaseModel):
         try:
             return cls(**given)
         except ValidationError as error:
-            raise explained(error, cls, "option") from None
-
-
-def explained(error: ValidationError, model: type[BaseModel], what: str) -> FedstructError:
-    """The first of pydantic's complaints as one sentence."""
-    first = error.errors()[0]
-    path = [str(part) for part in first["loc"] if not str(part).startswith("function-")]
-    if first["type"] == "extra_forbidden":
-        return unknown(what, path[-1], model.model_fields)
-    message = first["msg"].removeprefix("Value error, ")
-    if not path:  # a complaint of the options together; it names them itself
-        return FedstructError(message)
-    message = re.sub(r"^(Input|Tuple) | after validation, not \d+$", "", message)
-    return FedstructError(f"{what} '{path[0]}' is {shortened(first['input'])}, but it {_lower(message)}")
-
-
-def _lower(text: str) -> str:
-    return text[:1].lower() + text[1:]
+            raise explained(error, cls.model_fields, "option") from None

@@ -1,7 +1,8 @@
 """Presets: the options that the paper prints, those that made its tables, and ours; a TOML file each.
 
-A file has a table for each dataset. Its keys are options, for every method that has them; tables in it are for the
-methods whose names they match (`"*-mlp"`), the later ones over the earlier.
+A file has a table for each dataset, and one for each generator, whatever its parameters. Its keys are options, for
+every method that has them; tables in it are for the methods whose names they match (`"*-mlp"`), the later ones over
+the earlier.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from importlib.resources import files
 from typing import Any
 
 from fedstruct.errors import FedstructError, unknown
+from fedstruct.graph.generators import family
 from fedstruct.methods import option_names
 
 Recipe = dict[str, Any]
@@ -26,7 +28,7 @@ def recipe(preset: str, dataset: str, method: str = "fedstruct") -> Recipe:
     >>> recipe("paper", "cora")["layers_structure"], recipe("paper", "cora", "central-mlp")["rounds"]
     (10, 40)
     """
-    known = tables(preset)
+    known, dataset = tables(preset), family(dataset)
     if preset != "ours" and dataset not in known:
         raise FedstructError(
             f"preset '{preset}' has no settings for '{dataset}', only for {', '.join(known)}; use --preset ours"

@@ -41,10 +41,15 @@ def strip(measure: str, runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
             ]
         rows.append(row)
     name = MEASURES[measure]
-    budgets = sorted({run["recall_at"] for run in runs if "recall_at" in run})
     if measure == "recall":
-        name += f" among {' or '.join(f'{budget:,}' for budget in budgets)} alerts"
+        budgets = sorted({_many(run["recall_at"]) for run in runs if "recall_at" in run})
+        name += f" among {' or '.join(budgets)} alerts"
     return {"measure": name, "rows": rows, "ticks": [(tick, scale.at(tick)) for tick in scale.ticks], "dots": dots}
+
+
+def _many(alerts: int | str) -> str:
+    """So many alerts, or a share of the nodes that are judged."""
+    return alerts if isinstance(alerts, str) else f"{alerts:,}"
 
 
 def curves(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

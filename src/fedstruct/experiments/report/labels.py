@@ -8,7 +8,7 @@ from typing import Any
 
 from fedstruct.experiments.report.saved import Saved
 
-SETTINGS = ("train", "validation", "recall_at", "separate")
+SETTINGS = ("train", "validation", "split", "recall_at", "separate")
 """Settings that are in the configuration alone."""
 
 

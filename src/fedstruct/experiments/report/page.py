@@ -14,6 +14,7 @@ from fedstruct.errors import FedstructError
 from fedstruct.experiments.atomic import replaced
 from fedstruct.experiments.report.charts import curves, strips, thinned
 from fedstruct.experiments.show import percent, size, spread
+from fedstruct.graph.datasets import stem
 
 MOST_BYTES = 1_500_000
 ROOM_FOR_RUNS = 700_000
@@ -87,7 +88,7 @@ def title(runs: Sequence[dict[str, Any]]) -> str:
     """
     forms = {"dataset": "{}", "method": "{}", "parties": "{} parties", "partition": "{} partition"}
     shared = [
-        form.format(Path(str(runs[0][key])).stem if key == "dataset" else runs[0][key])
+        form.format(stem(str(runs[0][key])) if key == "dataset" else runs[0][key])
         for key, form in forms.items()
         if runs and all(run[key] == runs[0][key] for run in runs)
     ]

@@ -9,7 +9,7 @@ from typing import Any
 from fedstruct.experiments.config import Experiment
 
 FLAGS = {"parties": "--parties", "partition": "--partition", "seeds": "--seeds", "preset": "--preset",
-         "train": "--train", "validation": "--val", "recall_at": "--recall-at"}  # fmt: skip
+         "train": "--train", "validation": "--val", "split": "--split", "recall_at": "--recall-at"}  # fmt: skip
 
 
 def command(config: dict[str, Any]) -> str:

@@ -73,7 +73,7 @@ class SavedResult(Figures):
     macro_f1: Spread
     auprc: Spread | None = None
     recall: Spread | None = None
-    recall_at: int | None = None
+    recall_at: int | str | None = None
     options: dict[str, Any]
     runs: list[SavedRun] = Field(min_length=1)
     peak_rss_mb: float
