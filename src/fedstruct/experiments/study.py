@@ -72,14 +72,14 @@ class Study:
 
 
 def chosen(methods: str) -> list[str]:
-    """The methods of a list of names with commas between them; `all` stands for every one.
+    """The methods of a list of names with commas between them; `all` stands for every one that comes with the library.
 
     >>> chosen("fedstruct, local-mlp"), len(chosen("all")) == len(METHODS), chosen("local-mlp,all")[:2]
     (['fedstruct', 'local-mlp'], True, ['local-mlp', 'fedstruct'])
     """
     names = [name.strip() for name in methods.split(",") if name.strip()]
     for name in names or [methods]:
-        if name not in METHODS and name != "all":
+        if name not in METHODS and name != "all" and "." not in name:
             raise unknown_method(name, "all")
     return list(dict.fromkeys(each for name in names for each in (METHODS if name == "all" else [name])))
 

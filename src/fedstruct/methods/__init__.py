@@ -1,17 +1,23 @@
-"""The methods, one file each."""
+"""The methods, one file each, and what the author of another one builds on."""
 
+import os
+import sys
 from collections.abc import Callable
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from fedstruct.errors import FedstructError, unknown
 from fedstruct.methods.central import Central
+from fedstruct.methods.evaluation import Counts, counted
 from fedstruct.methods.feature_model import MODELS
 from fedstruct.methods.fedavg import FedAvg
 from fedstruct.methods.fedsgd import FedSGD
 from fedstruct.methods.fedstruct import FEDSGD_ONLY, FedStruct
 from fedstruct.methods.local import Local
-from fedstruct.methods.method import Method
+from fedstruct.methods.method import Method, Trained
+from fedstruct.methods.opening import OPENING, OpeningParty, announced
+from fedstruct.methods.options import Options
 
 METHODS: dict[str, Callable[..., Method]] = {
     "fedstruct": FedStruct,
@@ -29,14 +35,32 @@ METHODS: dict[str, Callable[..., Method]] = {
 
 
 def made(name: str, **options: Any) -> Method:
-    """The method of this name.
+    """The method of this name, or the one at this dotted path: `my_module.MyMethod`.
 
     >>> made("fedavg-mlp", rounds=5).options.rounds
     5
     """
-    if name not in METHODS:
+    return maker(name)(**options)
+
+
+def maker(name: str) -> Callable[..., Method]:
+    """What makes the method of this name; a dotted path is imported, from the working directory too."""
+    if name in METHODS:
+        return METHODS[name]
+    module, dot, attribute = name.rpartition(".")
+    if not all(part.isidentifier() for part in name.split(".")) or not dot:
         raise unknown_method(name)
-    return METHODS[name](**options)
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
+    try:
+        found = getattr(import_module(module), attribute)
+    except AttributeError:
+        raise FedstructError(f"there is no '{attribute}' in {module}; check the name of the method's class") from None
+    except Exception as error:  # whatever somebody's module may raise
+        raise FedstructError(f"the module {module} of '{name}' cannot be imported: {error}") from None
+    if not (isinstance(found, type) and issubclass(found, Method)):
+        raise FedstructError(f"'{name}' is not a method: it must be a class derived from fedstruct.methods.Method")
+    return found
 
 
 def unknown_method(name: str, *others: str) -> FedstructError:
@@ -53,13 +77,21 @@ def option_names(name: str) -> frozenset[str]:
 
 __all__ = [
     "METHODS",
+    "OPENING",
     "Central",
+    "Counts",
     "FedAvg",
     "FedSGD",
     "FedStruct",
     "Local",
     "Method",
+    "OpeningParty",
+    "Options",
+    "Trained",
+    "announced",
+    "counted",
     "made",
+    "maker",
     "option_names",
     "unknown_method",
 ]

@@ -117,7 +117,8 @@ class OpeningParty(Party):
         self.class_weights: np.ndarray | None = None
 
     def limits(self) -> Limits:
-        return Limits(sizes={"parties": len(self.parties), "classes": self.own.classes})
+        own = self.own
+        return Limits(sizes={"parties": len(self.parties), "classes": own.classes, "features": own.features.shape[1]})
 
     @answers(Start)
     def announce(self, question: Start) -> Announcement:
