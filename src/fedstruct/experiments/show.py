@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isnan
@@ -16,7 +17,12 @@ from rich.table import Table
 from fedstruct.federation.watch import Watch
 from fedstruct.graph import datasets, generators
 
+PIPED = 100
+"""Columns where there is no terminal whose width could be asked for."""
+
 out = Console(highlight=False)
+if not out.is_terminal and "COLUMNS" not in os.environ:
+    out.width = PIPED
 
 
 def say(text: str) -> None:

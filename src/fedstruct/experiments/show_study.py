@@ -16,12 +16,12 @@ def comparison_table(told: dict[str, Any]) -> None:
     first, seeds = methods[0]["method"], len(methods[0]["runs"])
     where = f"{told['dataset']}, {told['parties']} parties ({told['partition']}), {seeds} seed{'s' * (seeds > 1)}"
     table = Table(title=escape(where), title_justify="left", box=None, pad_edge=False, header_style="dim")
-    table.add_column("method")
+    table.add_column("method", no_wrap=True)
     measures = {"macro_f1": "macro F1"}
     if "recall_at" in told:
         measures |= {"auprc": "AUPRC", "recall": f"recall@{told['recall_at']}"}
     for heading in ("test accuracy", "difference", *measures.values(), "CPU s", "sent"):
-        table.add_column(heading, justify="right", no_wrap=True)
+        table.add_column(heading, justify="right")
     for row in methods:
         table.add_row(
             row["method"],
