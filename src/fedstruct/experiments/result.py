@@ -27,6 +27,8 @@ class RunResult:
     auprc: float | None
     recall: float | None
     """Two classes: of class 1, among as many test nodes as the experiment's `recall_at`."""
+    by_party: dict[str, dict[str, float | None]] | None
+    """The measures of each party's own test nodes; None where parties that stepped as one counted them together."""
     seconds: dict[str, float]
     cpu_seconds: dict[str, float]
     bytes: dict[str, int]
@@ -42,10 +44,10 @@ class RunResult:
     trained: Trained = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """The run as JSON; AUPRC and recall where there are two classes, `reused` where there was a memory."""
+        """The run as JSON: AUPRC and recall with two classes, `reused` and `by_party` where they are known."""
         left_out = {"history", "ledger", "trained", "protocol"}
         left_out |= set() if self.trained.scores.shape[-1] else {"auprc", "recall"}
-        left_out |= {"reused"} if self.reused is None else set()
+        left_out |= {name for name in ("reused", "by_party") if getattr(self, name) is None}
         return {k: v for k, v in self.__dict__.items() if k not in left_out}
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-
-import numpy as np
 
 from fedstruct.experiments import metrics
 from fedstruct.experiments.alerts import budget
@@ -15,10 +13,12 @@ from fedstruct.experiments.protocol import GIVEN, PER_PARTY
 from fedstruct.experiments.result import PHASES, RunResult, exchanged, exposures
 from fedstruct.federation.federation import Federation
 from fedstruct.federation.local import LocalFederation
+from fedstruct.federation.message import Message
 from fedstruct.federation.watch import Watch
 from fedstruct.graph.graph import TEST, VALIDATION
 from fedstruct.graph.partition import Partition, pooled
-from fedstruct.methods.method import Method
+from fedstruct.methods.evaluation import Counts
+from fedstruct.methods.method import Method, Trained
 
 
 class Clock(Watch):
@@ -103,11 +103,9 @@ def run(
     return RunResult(
         seed=seed,
         protocol=protocol or GIVEN,
-        test_accuracy=metrics.accuracy(trained.confusion[TEST]),
+        **{"auprc": None, "recall": None, **_measures(trained, recall_at)},
         validation_accuracy=metrics.accuracy(trained.confusion[VALIDATION]),
-        macro_f1=metrics.macro_f1(trained.confusion[TEST]),
-        auprc=metrics.auprc(trained.scores[TEST]) if trained.scores.shape[-1] else None,
-        recall=_recall(trained.scores[TEST], recall_at) if trained.scores.shape[-1] else None,
+        by_party=_by_party(method, federation.answers, recall_at),
         seconds=clock.seconds,
         cpu_seconds=clock.cpu_seconds,
         bytes={phase: ledger.sent(steps).bytes for phase, steps in clock.steps.items()},
@@ -121,5 +119,19 @@ def run(
     )
 
 
-def _recall(scores: np.ndarray, recall_at: int | str) -> float | None:
-    return metrics.recall_at(scores, budget(recall_at, int(scores.sum())))
+def _measures(found: Trained | Counts, recall_at: int | str) -> dict[str, float | None]:
+    """The measures of the test nodes; with two classes, AUPRC and recall among them."""
+    confusion, scores = found.confusion[TEST], found.scores[TEST]
+    measures = {"test_accuracy": metrics.accuracy(confusion), "macro_f1": metrics.macro_f1(confusion)}
+    if scores.shape[-1]:
+        alerts = budget(recall_at, int(scores.sum()))
+        measures |= {"auprc": metrics.auprc(scores), "recall": metrics.recall_at(scores, alerts)}
+    return measures
+
+
+def _by_party(
+    method: Method, last: Mapping[str, Message], recall_at: int | str
+) -> dict[str, dict[str, float | None]] | None:
+    """The measures of each party's own test nodes, where the parties counted them one by one."""
+    counts = {name: answer for name, answer in last.items() if isinstance(answer, Counts)}
+    return {name: _measures(c, recall_at) for name, c in counts.items()} if counts and not method.pooled else None

@@ -48,6 +48,8 @@ class Coordinator:
             raise FedstructError(f"parties need names of their own, and none may be called '{COORDINATOR}'")
         self.parties = parties
         self.step = 0
+        self.answers: Mapping[str, Message] = {}
+        """What each party answered last; nothing after a step that parties took as one."""
         self.ledger = ledger
         self._kinds = frozenset(kinds)
         self._transport = transport
@@ -85,6 +87,7 @@ class Coordinator:
             except RefusedMessage as refused:
                 raise RefusedMessage(f"{party} answered step {self.step} with what cannot be read: {refused}") from None
             self.ledger.record(self.step, party, COORDINATOR, kind.reply, answers[party].rows, len(raw[party]))
+        self.answers = answers
         return answers
 
 

@@ -83,6 +83,7 @@ class LocalFederation(Coordinator):
         if type(question) not in self._stack.steps:
             return super().sum(question, rows, limits)
         self.step += 1
+        self.answers = {}
         answer: Message = self._stack.total(question)
         self._record(question, rows, asked=True)
         self._record(answer, rows, asked=False)
