@@ -82,5 +82,5 @@ def test_the_wheel_runs_in_a_clean_environment(wheel, tmp_path):
     assert (version.stdout, version.stderr) == ("fedstruct 0.1.0\n", "")
     demo = succeeds(program, "demo", "--json", cwd=away)
     assert demo.stderr == ""
-    assert json.loads(demo.stdout)["test_accuracy"]["mean"] > 0.5
+    assert len(json.loads(demo.stdout)["gains"]) == 5
     assert list(away.iterdir()) == []

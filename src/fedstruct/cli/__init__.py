@@ -12,11 +12,12 @@ from typing import Annotated
 import typer
 
 from fedstruct.cli.compare import compare
+from fedstruct.cli.demo import demo
 from fedstruct.cli.look import datasets, ledger
 from fedstruct.cli.options import fail
 from fedstruct.cli.partition import partition
 from fedstruct.cli.report import report
-from fedstruct.cli.run import demo, run
+from fedstruct.cli.run import run
 from fedstruct.cli.sweep import sweep
 from fedstruct.cli.tables import generate, import_
 from fedstruct.cli.tune import tune

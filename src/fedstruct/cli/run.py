@@ -1,4 +1,4 @@
-"""`fedstruct demo` and `fedstruct run`: one method."""
+"""`fedstruct run`: one method."""
 
 from __future__ import annotations
 
@@ -28,42 +28,6 @@ from fedstruct.cli.options import (
 
 if TYPE_CHECKING:
     from fedstruct.experiments.config import Experiment
-
-
-def demo(as_json: Json = False) -> None:
-    """Make a graph, give it to three parties, train, and say what each learned of the others."""
-    from fedstruct.experiments.bench import Bench
-    from fedstruct.experiments.config import Experiment
-    from fedstruct.experiments.experiment import Runs
-    from fedstruct.experiments.process import prepare_process
-    from fedstruct.experiments.show import result_table, say, watching
-    from fedstruct.experiments.words import grouped, say_learned, traffic_table
-    from fedstruct.graph.generate import planted
-
-    prepare_process()
-    graph = planted()
-    experiment = Experiment(dataset="planted", parties=3, seeds=3)
-    runs = Runs(experiment, Bench({"planted": graph}))
-    if not as_json:
-        say(
-            f"A made-up graph of {graph.nodes:,} nodes and {graph.edges:,} edges in {graph.classes} communities, "
-            "owned by three parties at random: two of three edges cross a border."
-        )
-    results = []
-    with watching(experiment.seeds) as watch:
-        for result in runs.all(watching=lambda _: watch):
-            results.append(result)
-            watch.finished(result.test_accuracy)
-    summary = runs.summary([r.as_json() for r in results])
-    if as_json:
-        print_json(summary)
-        return
-    result_table(summary)
-    say("\nThe ledger of the first of these runs:\n")
-    traffic = grouped(results[0].ledger.frame())
-    traffic_table(traffic)
-    say_learned(traffic, summary["runs"][0])
-    say("\nNext: [bold]fedstruct datasets[/bold], then [bold]fedstruct run cora --seeds 10[/bold]")
 
 
 def run(
