@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from command import typed
 
+from command import typed
 from fedstruct.methods import made
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -15,7 +15,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 
 def blocks(guide, kind=""):
     """The fenced blocks of one kind, as text."""
-    return re.findall(rf"^```{kind}\n(.*?)^```$", (DOCS / guide).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", (DOCS / guide).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    return [text for of, text in fenced if of == kind]
 
 
 def type_all(guide):
