@@ -9,9 +9,11 @@ from fedstruct.methods.central import Central
 from fedstruct.methods.feature_model import MODELS
 from fedstruct.methods.fedavg import FedAvg
 from fedstruct.methods.fedsgd import FedSGD
-from fedstruct.methods.fedstruct import FEDSGD_ONLY, FedStruct
+from fedstruct.methods.fedstruct import FedStruct
+from fedstruct.methods.fedstruct_options import FEDSGD_ONLY
 from fedstruct.methods.local import Local
 from fedstruct.methods.method import Method
+from fedstruct.methods.propagated import PropagatedFedStruct
 
 METHODS: dict[str, Callable[..., Method]] = {
     "fedstruct": FedStruct,
@@ -19,6 +21,8 @@ METHODS: dict[str, Callable[..., Method]] = {
         f"fedstruct-{features}": partial(FedStruct, features=features)
         for features in ("hop2vec-mlp", "degree", "fedstar")
     },
+    "fedstruct-propagated": PropagatedFedStruct,
+    "fedstruct-propagated-features": partial(PropagatedFedStruct, carry="features"),
     **{
         f"{method.family}-{model}": partial(method, model)
         for method in (Central, Local, FedSGD, FedAvg)
@@ -59,6 +63,7 @@ __all__ = [
     "FedStruct",
     "Local",
     "Method",
+    "PropagatedFedStruct",
     "made",
     "option_names",
     "unknown_method",
