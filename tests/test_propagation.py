@@ -1,4 +1,4 @@
-"""FedStruct by propagation: what arrives over the border is Ā s and its gradient, to the last hop, whoever owns what."""
+"""FedStruct by propagation: what arrives over the border is Ā s and its gradient, whoever owns what."""
 
 from dataclasses import replace
 

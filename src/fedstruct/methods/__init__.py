@@ -1,6 +1,6 @@
 """The methods, one file each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -43,6 +43,20 @@ def made(name: str, **options: Any) -> Method:
     return METHODS[name](**options)
 
 
+def resolved(name: str, options: Mapping[str, Any]) -> str:
+    """The name under which a method with these options has its presets: propagated structure is a method of its own.
+
+    >>> resolved("fedstruct", {"structure": "propagated"}), resolved("fedstruct", {"rounds": 5})
+    ('fedstruct-propagated', 'fedstruct')
+    """
+    if name in ("fedstruct", "fedstruct-propagated"):
+        if options.get("structure") == "propagated":
+            name = "fedstruct-propagated"
+        if name == "fedstruct-propagated" and options.get("carry") == "features":
+            name = "fedstruct-propagated-features"
+    return name
+
+
 def unknown_method(name: str, *others: str) -> FedstructError:
     """The error for a method that does not exist; `others` may stand where its name does."""
     if {"fedstruct", "fedavg"} <= set(name.split("-")):
@@ -66,5 +80,6 @@ __all__ = [
     "PropagatedFedStruct",
     "made",
     "option_names",
+    "resolved",
     "unknown_method",
 ]
