@@ -7,7 +7,7 @@ equations for its neighbours among the nodes whose values are known. They are so
 weighs more than half of what the node itself does is taken for its neighbour. Classes are read off the first slopes:
 of a node whose slope is known, the one negative entry is its class.
 
-    FEDSTRUCT_DATA=… python benchmarks/attack.py [--datasets cora] [--methods fedstruct-propagated-features] [--accuracy-seeds 10]
+    FEDSTRUCT_DATA=… python benchmarks/attack.py [--datasets cora] [--groups 1,2,3] [--accuracy-seeds 10]
 """
 
 from __future__ import annotations
