@@ -202,6 +202,27 @@ def test_stepping_as_one_and_one_by_one(parties, how):
     assert fused.bytes == separate.bytes
 
 
+@pytest.mark.parametrize("carry", ["structure", "features"])
+def test_one_steps_gradient_in_float32(carry):
+    """To a millionth of its largest entry, stepping as one and one by one."""
+    method = fs.methods.FedStruct(**{**RUN, "structure": "propagated", "carry": carry, "rounds": 1})
+    parts, gradients = planted(5), []
+    for separate in (False, True):
+        parties = parties_of(method, parts.parties)
+        federation = LocalFederation(parties, method.sends, run="test", separate=separate)
+        theta = np.random.default_rng(8).normal(size=parties[0]._parameters).astype(np.float32) / 3
+        federation.sum(Carry(0, 30, theta))
+        for question in (CarryOn(1), CarryOn(2), TurnBack(), CarryOn(1), CarryOn(2)):
+            federation.sum(question)
+        gradients.append(federation.sum(Gather()))
+    fused, separate = gradients
+    largest = np.abs(separate.theta).max()
+    assert separate.theta.dtype == np.float32
+    assert largest > 1e-3
+    np.testing.assert_allclose(fused.theta, separate.theta, rtol=0, atol=1e-6 * largest)
+    assert fused.loss == pytest.approx(separate.loss, rel=1e-6)
+
+
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 def test_one_party_that_carries_features_is_the_central_decoupled_model(dropout):
     """In any number of hands, as long as draws do not depend on whose a node is."""

@@ -6,7 +6,8 @@ hop, for l = L-1 … 0. The slope of the loss goes the same way back, with Â's 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,7 @@ from fedstruct.methods.propagated_messages import (
 )
 from fedstruct.methods.training import ModelGradient
 from fedstruct.methods.view import View
+from fedstruct.structure.border import GroupSizes
 
 if TYPE_CHECKING:
     from fedstruct.methods.propagated import PropagatedParty
@@ -129,18 +131,16 @@ class PropagatedSums(Stack):
     def posts(self, question: Message) -> Sequence[Posts]:
         if isinstance(question, (Gather, CountArrived)):
             return ()
-        forward = self._way is self.forward
-        pairs = [
-            (p.own.name, peer, sizes.all)
-            for p in self.parties
-            for peer, sizes in (p.told.forward if forward else p.told.backward).items()
-            if sizes.all
-        ]
-        if not pairs:
-            return ()
-        senders, receivers, rows = zip(*pairs, strict=True)
-        like = self.leaving(np.zeros((1, self.view.classes), np.dtype(self.options.dtype)))
-        return (Posts(like, senders, receivers, np.array(rows)),)
+        return self._posts[self._way is self.forward]
+
+    @cached_property
+    def _posts(self) -> tuple[Sequence[Posts], Sequence[Posts]]:
+        """What parties post on the way back, and on the way there: the same in every hop and round."""
+        like = np.zeros((1, self.view.classes), np.dtype(self.options.dtype))
+        return (
+            _posted(SlopeSums(like), {p.own.name: p.told.backward for p in self.parties}),
+            _posted(Sums(like), {p.own.name: p.told.forward for p in self.parties}),
+        )
 
     def _carry(self, theta: np.ndarray, rate: float, when: tuple[int | str, ...]) -> Done:
         predicted = self.features.begin(torch.from_numpy(np.array(theta)).to(self.dtype), rate, when)
@@ -189,3 +189,11 @@ class PropagatedSums(Stack):
             logits = local if part == "features" else logits + local
         self._round, self._hop, self._way = self._round + 1, -1, None
         return counted(logits, self.view.labels[nodes], self.view.split[nodes])
+
+
+def _posted(like: Message, told: Mapping[str, Mapping[str, GroupSizes]]) -> Sequence[Posts]:
+    pairs = [(name, peer, sizes.all) for name, each in told.items() for peer, sizes in each.items() if sizes.all]
+    if not pairs:
+        return ()
+    senders, receivers, rows = zip(*pairs, strict=True)
+    return (Posts(like, senders, receivers, np.array(rows)),)
