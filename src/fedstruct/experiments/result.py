@@ -46,10 +46,11 @@ class RunResult:
     trained: Trained = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """The run as JSON; AUPRC and recall where there are two classes, `reused` where there was a memory."""
+        """The run as JSON; AUPRC and recall where there are two classes, `reused` where there was a memory, `sums` where
+        some were told."""
         left_out = {"history", "ledger", "trained", "protocol"}
         left_out |= set() if self.trained.scores.shape[-1] else {"auprc", "recall"}
-        left_out |= {"reused"} if self.reused is None else set()
+        left_out |= {name for name in ("reused", "sums") if getattr(self, name) is None}
         return {k: v for k, v in self.__dict__.items() if k not in left_out}
 
 

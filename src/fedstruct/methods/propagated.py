@@ -54,8 +54,9 @@ class PropagatedFedStruct(FedStruct):
     >>> from fedstruct import generate, partition, run
     >>> parts = partition.random(generate.planted(nodes=200), parties=3)
     >>> result = run(FedStruct(structure="propagated", layers_structure=3, rounds=2), parts)
-    >>> result.exchange is None, result.ledger.sent(kind=Sums).messages
-    (True, 54)
+    >>> sums = result.ledger.frame().filter(kind="Sums", entry="sent")
+    >>> len(sums), list(result.trained.parameters)
+    (54, ['theta'])
     """
 
     name = "fedstruct-propagated"
