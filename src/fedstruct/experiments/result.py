@@ -46,7 +46,7 @@ class RunResult:
     trained: Trained = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """The run as JSON; AUPRC and recall for two classes, `reused` where there was a memory, `sums` where any were."""
+        """The run as JSON; AUPRC and recall for two classes, `reused` and `sums` where there are such."""
         left_out = {"history", "ledger", "trained", "protocol"}
         left_out |= set() if self.trained.scores.shape[-1] else {"auprc", "recall"}
         left_out |= {name for name in ("reused", "sums") if getattr(self, name) is None}
