@@ -29,6 +29,19 @@ METHODS = {
         structure_hidden=(8,),
         class_weight="balanced",
     ),
+    "propagated": fs.methods.FedStruct(
+        **SHORT, structure="propagated", layers_structure=3, feature_hidden=8, lr_structure=0.3
+    ),
+    "propagated features": fs.methods.FedStruct(
+        **SHORT,
+        structure="propagated",
+        carry="features",
+        teleport=0.2,
+        min_group=2,
+        layers_structure=2,
+        feature_hidden=8,
+        class_weight="balanced",
+    ),
     "fedsgd": fs.methods.FedSGD("gnn", **SHORT, sage_hidden=(6,)),
     "fedavg": fs.methods.FedAvg("dgcn", **SHORT, feature_hidden=8, local_epochs=2, class_weight="balanced"),
     "local": fs.methods.Local("dgcn", **SHORT, feature_hidden=8),

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fedstruct.errors import FedstructError, explained, unknown
 from fedstruct.experiments.alerts import Alerts
@@ -15,7 +15,7 @@ from fedstruct.experiments.presets import recipe
 from fedstruct.graph import datasets, partition
 from fedstruct.graph.graph import Graph
 from fedstruct.graph.partition import Partition
-from fedstruct.methods import Method, made
+from fedstruct.methods import Method, made, resolved
 
 DRAWN = {"random": partition.random, "louvain": partition.louvain, "kmeans": partition.kmeans}
 """Partitions into as many parties as asked for, drawn anew for each seed."""
@@ -39,6 +39,14 @@ class Experiment(BaseModel):
     recall_at: Alerts = 100
     separate: bool = False
     options: dict[str, Any] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_in_full(cls, given: Any) -> Any:
+        options = given.get("options")
+        if isinstance(options, dict) and isinstance(given.get("method", "fedstruct"), str):
+            return {**given, "method": resolved(given.get("method", "fedstruct"), options)}
+        return given
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Self:

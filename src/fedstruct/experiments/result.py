@@ -10,6 +10,8 @@ import numpy as np
 from fedstruct.federation.ledger import Ledger
 from fedstruct.methods.exchange import Blocks, StructureOptions
 from fedstruct.methods.method import Method, Trained
+from fedstruct.methods.propagated_options import PropagatedOptions
+from fedstruct.structure.border import Told
 from fedstruct.structure.exposure import Exposure
 
 PHASES = ("structure", "training", "evaluation")
@@ -36,6 +38,8 @@ class RunResult:
     exchange: dict[str, float] | None
     """Entries that the structure exchange sent, the most that it may send, and the paper's count."""
     exposure: dict[str, Any] | None
+    sums: dict[str, Any] | None
+    """With propagated structure: how many sums each party told each peer, over how many nodes, and how often."""
     reused: bool | None
     """Whether the structure exchange came from memory; None where there was no memory. The seconds are those that it
     took when it was computed, so that runs compare."""
@@ -44,10 +48,10 @@ class RunResult:
     trained: Trained = field(repr=False)
 
     def as_json(self) -> dict[str, Any]:
-        """The run as JSON: AUPRC and recall with two classes, `reused` and `by_party` where they are known."""
+        """The run as JSON: AUPRC and recall with two classes, `reused`, `sums` and `by_party` where they are known."""
         left_out = {"history", "ledger", "trained", "protocol"}
         left_out |= set() if self.trained.scores.shape[-1] else {"auprc", "recall"}
-        left_out |= {name for name in ("reused", "by_party") if getattr(self, name) is None}
+        left_out |= {name for name in ("reused", "sums", "by_party") if getattr(self, name) is None}
         return {k: v for k, v in self.__dict__.items() if k not in left_out}
 
 
@@ -73,6 +77,28 @@ def exposures(found: list[Exposure]) -> dict[str, Any] | None:
                 },
             }
             for e in found
+        ],
+    }
+
+
+def sums_told(found: list[Told], method: Method) -> dict[str, Any] | None:
+    """The sums that parties told each other in a hop, by how many nodes they are over, and the number of hops."""
+    if not found or not isinstance(method.options, PropagatedOptions):
+        return None
+    hops, rounds = method.options.layers_structure, method.options.rounds
+    every = [sizes for t in found for way in (t.forward, t.backward) for sizes in way.values()]
+    return {
+        "times": {"forward": hops * (rounds + 1), "backward": hops * rounds},
+        **{name: sum(getattr(sizes, name) for sizes in every) for name in ("one", "two", "more")},
+        "parties": [
+            {
+                "party": t.party,
+                "towards": {
+                    peer: {"forward": asdict(t.forward[peer]), "backward": asdict(t.backward[peer])}
+                    for peer in t.forward
+                },
+            }
+            for t in found
         ],
     }
 

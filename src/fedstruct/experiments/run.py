@@ -10,7 +10,7 @@ from fedstruct.experiments import metrics
 from fedstruct.experiments.alerts import budget
 from fedstruct.experiments.memory import Memory, RememberingFederation
 from fedstruct.experiments.protocol import GIVEN, PER_PARTY
-from fedstruct.experiments.result import PHASES, RunResult, exchanged, exposures
+from fedstruct.experiments.result import PHASES, RunResult, exchanged, exposures, sums_told
 from fedstruct.federation.federation import Federation
 from fedstruct.federation.local import LocalFederation
 from fedstruct.federation.message import Message
@@ -19,6 +19,7 @@ from fedstruct.graph.graph import TEST, VALIDATION
 from fedstruct.graph.partition import Partition, pooled
 from fedstruct.methods.evaluation import Counts
 from fedstruct.methods.method import Method, Trained
+from fedstruct.methods.propagated import PropagatedParty
 
 
 class Clock(Watch):
@@ -112,6 +113,7 @@ def run(
         messages=ledger.messages,
         exchange=exchanged(ledger, method, parts.graph.nodes, len(parts)),
         exposure=exposures(found),
+        sums=sums_told([p.told for p in parties if isinstance(p, PropagatedParty)], method),
         reused=reused,
         history=clock.history,
         ledger=ledger,

@@ -14,7 +14,7 @@ from fedstruct.experiments.folder import Folder, RunFolder
 from fedstruct.experiments.result import RunResult
 from fedstruct.experiments.track import Tracker
 from fedstruct.federation.watch import Watch, Watches
-from fedstruct.methods import METHODS, option_names, unknown_method
+from fedstruct.methods import METHODS, option_names, resolved, unknown_method
 
 
 class Study:
@@ -87,7 +87,7 @@ def chosen(methods: str) -> list[str]:
 def of_methods(given: dict[str, Any], methods: list[str]) -> dict[str, Experiment]:
     """One experiment for each method. An option goes to every method that has it; one that none has is a mistake."""
     options = given.get("options", {})
-    known = {method: option_names(method) for method in methods}
+    known = {method: option_names(resolved(method, options)) for method in methods}
     everything = frozenset().union(*known.values())
     for key in options:
         if key not in everything:

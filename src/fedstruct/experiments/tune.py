@@ -37,6 +37,9 @@ SPACE: dict[str, tuple[Any, ...]] = {
     "layers_structure": (1, 2, 3, 5, 10),
     "feature_hidden": (64, 128, 256),
     "sage_hidden": ((64,), (128,), (64, 64), (128, 64), (256, 128)),
+    "teleport": (0.0, 0.05, 0.1, 0.2),
+    "free": (True, False),
+    "local": (True, False),
 }
 """What is tried for each option: values that are usual in the field. A method is tuned in the options that it has."""
 
@@ -146,7 +149,7 @@ class Tuning:
         e = self.experiment
         names = [n for n in SPACE if n in option_names(e.method) and n not in e.options]
         if "betas" in e.options:
-            names = [n for n in names if n != "layers_structure"]
+            names = [n for n in names if n not in ("layers_structure", "teleport")]
         defaults = made(e.method).options.model_dump()
         known = [p for p in ("code", "ours") if family(e.dataset) in tables(p) and recipe(p, e.dataset, e.method)]
         candidates: list[dict[str, Any]] = []
@@ -163,7 +166,7 @@ class Tuning:
             for name in names:
                 if random.random() < 0.5:
                     neighbour[name] = SPACE[name][random.integers(len(SPACE[name]))]
-            if neighbour not in candidates:
+            if neighbour not in candidates and _fits(e.method, neighbour):
                 candidates.append(neighbour)
         return candidates
 
@@ -177,6 +180,15 @@ class Tuning:
         self.tried.append(line)
         self.tried.sort(key=lambda line: (line["seed"], line["candidate"]))
         return line
+
+
+def _fits(method: str, options: dict[str, Any]) -> bool:
+    """Whether these options make sense together."""
+    try:
+        made(method, **options)
+    except FedstructError:
+        return False
+    return True
 
 
 def stages(budget: int, seeds: int) -> list[int]:

@@ -101,6 +101,8 @@ def say_learned(traffic: polars.DataFrame, run: dict[str, Any], party: str | Non
 def exposure_words(run: dict[str, Any], party: str | None = None) -> str:
     """What the structure exchange of a run gave away, in a sentence."""
     exposure = run["exposure"]
+    if run.get("sums") is not None:
+        return sums_words(run["sums"], party)
     if run["exchange"] is None:
         return "There was no structure exchange to read edges off; what else the messages give away is not measured."
     if exposure is None:
@@ -129,6 +131,25 @@ def exposure_words(run: dict[str, Any], party: str | None = None) -> str:
     )
 
 
+def sums_words(sums: dict[str, Any], party: str | None = None) -> str:
+    """What was told by propagation, in a sentence: sums, and over how many nodes."""
+    one, two, more = (sums[name] for name in ("one", "two", "more"))
+    who, whose = "Parties", "others"
+    if party not in (None, COORDINATOR):
+        own = next(p for p in sums["parties"] if p["party"] == party)["towards"]
+        told = [way for ways in own.values() for way in ways.values()]
+        one, two, more = (sum(way[name] for way in told) for name in ("one", "two", "more"))
+        who, whose = f"{party}'s peers", party
+    if not one + two + more:
+        return f"{who} were told no sum: no border edge counts."
+    times = sums["times"]
+    return (
+        f"{who} were told {one + two + more:,} different sums of what nodes of {whose} carry and of its slopes: "
+        f"{one:,} over a single node, {two:,} over two, {more:,} over more; forward {times['forward']:,} times, "
+        f"backward {times['backward']:,} times. A sum over a single node is that node's value (docs/privacy.md)."
+    )
+
+
 def of_party(book: polars.DataFrame, party: str) -> polars.DataFrame:
     """The part of a ledger that one party has in its own book."""
     names = set(book["sender"]) | set(book["receiver"])
@@ -140,7 +161,10 @@ def of_party(book: polars.DataFrame, party: str) -> polars.DataFrame:
 def of_seed(book: polars.DataFrame, result: dict[str, Any], seed: int) -> tuple[polars.DataFrame, dict[str, Any]]:
     """The ledger and the result of one of a folder's runs."""
     try:
-        runs = {run["seed"]: {key: run[key] for key in ("exchange", "exposure")} for run in result["runs"]}
+        runs = {
+            run["seed"]: {"sums": run.get("sums"), **{key: run[key] for key in ("exchange", "exposure")}}
+            for run in result["runs"]
+        }
     except (TypeError, KeyError):
         raise FedstructError("result.json cannot be read: it holds something else than results") from None
     if seed not in runs:

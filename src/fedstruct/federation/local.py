@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -14,18 +14,8 @@ from fedstruct.federation.message import Message
 from fedstruct.federation.party import Party
 from fedstruct.federation.sealing import keyrings
 from fedstruct.federation.site import Site
+from fedstruct.federation.stack import Posts, Stack
 from fedstruct.federation.transport import COORDINATOR
-
-
-class Stack(Protocol):
-    """Parties that share weights, stepping as one."""
-
-    steps: Collection[type[Message]]
-    """The questions that they answer as one; the others, each party answers for itself."""
-
-    def total(self, question: Message) -> Message:
-        """The sum of what the parties would answer."""
-        ...
 
 
 class LocalTransport:
@@ -45,7 +35,8 @@ class LocalFederation(Coordinator):
     """A simulated federation.
 
     With `separate`, every question, answer and post is a frame, and posts are sealed, as on a network. Without it,
-    sums are computed for all parties side by side where their class offers `stack`; the ledger has the same rows.
+    sums are computed for all parties side by side where their class offers `stack`; the ledger has the same rows, those
+    of posts between the parties included.
     """
 
     def __init__(
@@ -62,7 +53,7 @@ class LocalFederation(Coordinator):
         self._together = Ledger(run, "the parties together")
         self._stackable = None if separate else getattr(type(parties[0]), "stack", None)
         self._parties = list(parties)
-        self._stack: Any = None
+        self._stack: Stack | None = None
         self._rows: tuple[Rows | None, np.ndarray] = None, np.zeros(0)
 
     @property
@@ -84,8 +75,10 @@ class LocalFederation(Coordinator):
             return super().sum(question, rows, limits)
         self.step += 1
         self.answers = {}
-        answer: Message = self._stack.total(question)
+        answer = self._stack.total(question)
         self._record(question, rows, asked=True)
+        for posts in self._stack.posts(question):
+            self._record_posts(posts)
         self._record(answer, rows, asked=False)
         return answer
 
@@ -102,6 +95,11 @@ class LocalFederation(Coordinator):
         sender, receiver = (COORDINATOR, self.parties) if asked else (self.parties, COORDINATOR)
         for book, entry in ((self.ledger, asked), (self._together, not asked)):
             book.record(self.step, sender, receiver, kind, count, sizes, "sent" if entry else "received")
+
+    def _record_posts(self, posts: Posts) -> None:
+        sizes = size(posts.like, posts.rows)
+        for entry in ("sent", "received"):
+            self._together.record(self.step, posts.senders, posts.receivers, type(posts.like), posts.rows, sizes, entry)
 
     def _lengths(self, rows: Rows) -> np.ndarray:
         # The same rows come round after round; they are counted once.

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -13,11 +13,13 @@ from fedstruct.methods.evaluation import Counts, counted
 from fedstruct.methods.feature_model import MODELS
 from fedstruct.methods.fedavg import FedAvg
 from fedstruct.methods.fedsgd import FedSGD
-from fedstruct.methods.fedstruct import FEDSGD_ONLY, FedStruct
+from fedstruct.methods.fedstruct import FedStruct
+from fedstruct.methods.fedstruct_options import FEDSGD_ONLY
 from fedstruct.methods.local import Local
 from fedstruct.methods.method import Method, Trained
 from fedstruct.methods.opening import OPENING, OpeningParty, announced
 from fedstruct.methods.options import Options
+from fedstruct.methods.propagated import PropagatedFedStruct
 
 METHODS: dict[str, Callable[..., Method]] = {
     "fedstruct": FedStruct,
@@ -25,6 +27,8 @@ METHODS: dict[str, Callable[..., Method]] = {
         f"fedstruct-{features}": partial(FedStruct, features=features)
         for features in ("hop2vec-mlp", "degree", "fedstar")
     },
+    "fedstruct-propagated": PropagatedFedStruct,
+    "fedstruct-propagated-features": partial(PropagatedFedStruct, carry="features"),
     **{
         f"{method.family}-{model}": partial(method, model)
         for method in (Central, Local, FedSGD, FedAvg)
@@ -63,6 +67,20 @@ def maker(name: str) -> Callable[..., Method]:
     return found
 
 
+def resolved(name: str, options: Mapping[str, Any]) -> str:
+    """The name under which a method with these options has its presets: propagated structure is a method of its own.
+
+    >>> resolved("fedstruct", {"structure": "propagated"}), resolved("fedstruct", {"rounds": 5})
+    ('fedstruct-propagated', 'fedstruct')
+    """
+    if name in ("fedstruct", "fedstruct-propagated"):
+        if options.get("structure") == "propagated":
+            name = "fedstruct-propagated"
+        if name == "fedstruct-propagated" and options.get("carry") == "features":
+            name = "fedstruct-propagated-features"
+    return name
+
+
 def unknown_method(name: str, *others: str) -> FedstructError:
     """The error for a method that does not exist; `others` may stand where its name does."""
     if {"fedstruct", "fedavg"} <= set(name.split("-")):
@@ -87,11 +105,13 @@ __all__ = [
     "Method",
     "OpeningParty",
     "Options",
+    "PropagatedFedStruct",
     "Trained",
     "announced",
     "counted",
     "made",
     "maker",
     "option_names",
+    "resolved",
     "unknown_method",
 ]

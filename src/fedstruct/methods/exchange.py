@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field
 from scipy.sparse import csr_array
 
 from fedstruct.errors import FedstructError, RefusedMessage
@@ -21,31 +21,19 @@ from fedstruct.federation.message import Done, Message, Source, array
 from fedstruct.federation.party import answers
 from fedstruct.federation.watch import Watch
 from fedstruct.graph.party_graph import PartyGraph
+from fedstruct.methods.hops import HopOptions
 from fedstruct.methods.opening import MOST_NODES, OPENING, OpeningParty
-from fedstruct.methods.options import Options
 from fedstruct.structure import exposure
 from fedstruct.structure.kernels import added, compressed, divide_rows, from_entries, row_sums, with_self_loops
 from fedstruct.structure.prune import pruned, pruned_product
 
-Beta = Annotated[float, Field(ge=-1e6, le=1e6)]
 
-
-class StructureOptions(Options):
+class StructureOptions(HopOptions):
     """How Ā = Σ β_l Â^l is acquired."""
 
-    layers_structure: int = Field(5, ge=1, description="L_s, the hops of the combined adjacency")
     prune: int = Field(30, ge=1, description="p, entries kept per node; each block keeps ⌈p/K⌉ per row")
     prune_rule: Literal["block", "none"] = Field("block", description="prune each block, or nothing")
     keep: int | None = Field(None, ge=1, description="a party prunes its own rows to so many entries per node")
-    betas: tuple[Beta, ...] | None = Field(None, description="β_1 … β_Ls; by default the last is 1, the others 0")
-
-    @model_validator(mode="after")
-    def _one_beta_per_hop(self) -> StructureOptions:
-        if self.betas is not None and len(self.betas) != self.layers_structure:
-            raise ValueError(
-                f"there are {len(self.betas)} betas for layers_structure = {self.layers_structure} hops: give one each"
-            )
-        return self
 
     @property
     def exchange_hops(self) -> int:
@@ -56,13 +44,6 @@ class StructureOptions(Options):
     def exchange_key(self) -> tuple[Any, ...]:
         """All that an exchange and what it leaves depend on, beside the graph and its owners."""
         return self.exchange_hops, self.layers_structure, self.prune, self.prune_rule, self.keep, self.betas
-
-    def beta(self, hop: int) -> float:
-        if hop > self.layers_structure:
-            return 0.0
-        if self.betas is None:
-            return 1.0 if hop == self.layers_structure else 0.0
-        return self.betas[hop - 1]
 
     def entries_per_row(self, parties: int) -> int:
         """⌈p/K⌉."""

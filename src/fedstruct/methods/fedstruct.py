@@ -6,170 +6,47 @@ Reference: Aliakbari, Östman and Graell i Amat, "Decoupled Subgraph Federated L
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Self
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 import torch
-from pydantic import Field, model_validator
 from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from fedstruct.federation.codec import Limits
 from fedstruct.federation.federation import Federation
-from fedstruct.federation.message import EVERYTHING, Message, Source, array
+from fedstruct.federation.message import Message
 from fedstruct.federation.party import answers
+from fedstruct.federation.stack import Stack
 from fedstruct.federation.watch import Watch
 from fedstruct.graph.graph import TRAIN
 from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.methods.embedding import Embedding
 from fedstruct.methods.evaluation import Counts, counted
-from fedstruct.methods.exchange import EXCHANGE, Sizes, StructureOptions, acquire
-from fedstruct.methods.feature_model import Computation, DGCNOptions, start_of
+from fedstruct.methods.exchange import EXCHANGE, Sizes, acquire
+from fedstruct.methods.feature_model import Computation
+from fedstruct.methods.fedstruct_messages import (
+    AllColumns,
+    Columns,
+    Evaluate,
+    Gradient,
+    Reach,
+    ReachAll,
+    Weights,
+)
+from fedstruct.methods.fedstruct_options import FedStructOptions
 from fedstruct.methods.method import Method, Trained
 from fedstruct.methods.opening import BALANCING, announced, balance
 from fedstruct.methods.optimiser import Optimiser, must_be_finite
-from fedstruct.methods.options import HiddenUnits
 from fedstruct.methods.structure_features import STRUCTURE_FEATURES, StructureFeatureParty, known_rows, share
 from fedstruct.methods.view import View
 from fedstruct.models.dropout import row_keys
 from fedstruct.models.flat import Flat
-from fedstruct.models.mlp import MLP, StandardRows
+from fedstruct.models.mlp import StandardRows
 from fedstruct.models.sparse import SparseMatrix
 from fedstruct.seeds import key
 from fedstruct.structure.kernels import columns_of, onto_columns, stacked
-
-FEDSGD_ONLY = "FedStruct is trained by FedSGD and by nothing else: its parties' gradients are summed in every round"
-
-
-class FedStructOptions(StructureOptions, DGCNOptions):
-    """The options of FedStruct; those of the structure exchange and of the feature model are among them."""
-
-    features: Literal["hop2vec", "hop2vec-mlp", "degree", "fedstar"] = Field(
-        "hop2vec", description="node structure features: learned (hop2vec, hop2vec-mlp), or counted (degree, fedstar)"
-    )
-    lr_structure: float = Field(0.1, gt=0, le=1000, description="λ_s, the rate of the structure embedding S")
-    structure_dim: int = Field(
-        256, ge=1, description="numbers per node in S, but for hop2vec, which takes one per class"
-    )
-    structure_hidden: HiddenUnits = Field((256,), description="hidden units of the model over S")
-    return_steps: int = Field(50, ge=1, description="return probabilities of fedstar")
-    inference: Literal["both", "structure", "features"] = Field("both", description="which part of the model judges")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _fedsgd_only(cls, given: dict[str, Any]) -> dict[str, Any]:
-        for name in {"aggregation", "local_epochs"} & given.keys():
-            raise ValueError(f"{FEDSGD_ONLY}; leave out '{name}'")
-        return given
-
-    @model_validator(mode="after")
-    def _room_for_degrees(self) -> FedStructOptions:
-        if self.features == "fedstar" and self.return_steps >= self.structure_dim:
-            raise ValueError(
-                f"return_steps = {self.return_steps} leave no room for degrees "
-                f"in structure_dim = {self.structure_dim}: take fewer"
-            )
-        return self
-
-    @property
-    def exchange_hops(self) -> int:
-        return max(self.layers_structure, self.return_steps) if self.features == "fedstar" else self.layers_structure
-
-    @property
-    def exchange_key(self) -> tuple[Any, ...]:
-        return *super().exchange_key, self.return_steps if self.features == "fedstar" else 0
-
-    @property
-    def learned(self) -> bool:
-        """S is trained."""
-        return self.features.startswith("hop2vec")
-
-    def modules(self, features: int, classes: int, seed: int = 0) -> nn.ModuleList:
-        """f, and g where there is a model over S, as they are at the start of a run with this seed."""
-        modules = nn.ModuleList([self.module(features, classes, start_of(seed))])
-        if self.features != "hop2vec":
-            generator = torch.Generator().manual_seed(start_of(seed, "structure model"))
-            modules.append(MLP(self.structure_dim, self.structure_hidden, classes, generator, self.precision))
-        return modules
-
-    def embedding(self, nodes: int, classes: int, seed: int) -> Tensor:
-        """S at the start: zero for hop2vec, N(0, 0.05²) under an MLP; without columns where it is not trained."""
-        if self.features != "hop2vec-mlp":
-            return torch.zeros(nodes, classes if self.learned else 0, dtype=self.precision)
-        generator = torch.Generator().manual_seed(start_of(seed, "embedding"))
-        return (0.05 * torch.randn(nodes, self.structure_dim, generator=generator)).to(self.precision)
-
-
-@dataclass(frozen=True, eq=False)
-class Columns(Message):
-    sources = Source.COUNTS | Source.STRUCTURE | Source.LABELS
-    tells = "which nodes of the federation a party's training nodes reach"
-    unit = "columns"
-    columns: np.ndarray = array("i4", "reached", below="nodes")
-
-
-@dataclass(frozen=True, eq=False)
-class Reach(Message):
-    """Which columns do your training rows of Ā touch?"""
-
-    sources = Source.NOTHING
-    tells = "that the reach is asked for"
-    reply = Columns
-
-
-@dataclass(frozen=True, eq=False)
-class AllColumns(Message):
-    sources = Source.COUNTS | Source.STRUCTURE
-    tells = "which nodes of the federation a party's nodes reach"
-    unit = "columns"
-    columns: np.ndarray = array("i4", "reached", below="nodes")
-
-
-@dataclass(frozen=True, eq=False)
-class ReachAll(Message):
-    """Which columns do all your rows of Ā touch?"""
-
-    sources = Source.NOTHING
-    tells = "that the reach of all nodes is asked for"
-    reply = AllColumns
-
-
-@dataclass(frozen=True, eq=False)
-class Gradient(Message):
-    sources = EVERYTHING
-    tells = (
-        "a party's gradient of the model and of the structure embedding, and its loss, summed over its training nodes"
-    )
-    unit = "structure"
-    loss: float
-    theta: np.ndarray = array("f", "parameters")
-    structure: np.ndarray = array("f", "reach", "width", by_row=True)
-
-
-@dataclass(frozen=True, eq=False)
-class Weights(Message):
-    """The model and the rows of S that a party's training nodes reach: compute the gradient."""
-
-    sources = EVERYTHING
-    tells = "the model, and the structure embedding of the nodes that a party's training nodes reach"
-    reply = Gradient
-    unit = "structure"
-    round: int
-    theta: np.ndarray = array("f", "parameters")
-    structure: np.ndarray = array("f", "reach", "width", by_row=True)
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluate(Message):
-    """The final model and the rows of S that a party's nodes reach: count right and wrong."""
-
-    sources = EVERYTHING
-    tells = "the trained model, and the structure embedding of the nodes that a party's nodes reach"
-    reply = Counts
-    unit = "structure"
-    theta: np.ndarray = array("f", "parameters")
-    structure: np.ndarray = array("f", "touched", "width", by_row=True)
 
 
 class FedStruct(Method):
@@ -185,6 +62,14 @@ class FedStruct(Method):
     name = "fedstruct"
     options_type = FedStructOptions
     options: FedStructOptions
+
+    def __new__(cls, **options: Any) -> FedStruct:
+        # As pathlib.Path does: one name, and the class that fits.
+        if cls is FedStruct and options.get("structure") == "propagated":
+            from fedstruct.methods.propagated import PropagatedFedStruct
+
+            return super().__new__(PropagatedFedStruct)
+        return super().__new__(cls)
 
     @property
     def sends(self) -> frozenset[type[Message]]:
@@ -293,7 +178,7 @@ class FedStructParty(StructureFeatureParty):
         return FedStructSums(parties)
 
 
-class FedStructSums:
+class FedStructSums(Stack):
     """The sums over nodes side by side, of one party or of several: Algorithm 2's inner loop.
 
     The rows of S that a question brings are those that these nodes reach, in order.

@@ -12,6 +12,7 @@ import torch
 from fedstruct.federation.codec import Limits
 from fedstruct.federation.message import EVERYTHING, Message, array
 from fedstruct.federation.party import answers
+from fedstruct.federation.stack import Stack
 from fedstruct.graph.graph import TRAIN
 from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.methods.evaluation import Counts, counted
@@ -59,7 +60,7 @@ class EvaluateModel(Message):
 TRAINING = OPENING | {ModelWeights, ModelGradient, EvaluateModel, Counts}
 
 
-class ModelSums:
+class ModelSums(Stack):
     """The sums over nodes side by side, of one party or of several."""
 
     steps = (ModelWeights, EvaluateModel)
