@@ -15,9 +15,9 @@ from fedstruct.federation.watch import Watch
 
 WAYS = {
     "local-gnn": "each bank alone",
-    "fedsgd-gnn": "together, but for payments across banks",
-    "fedstruct": "together, with payments across banks",
-    "central-gnn": "all data in one hand: what nobody may do",
+    "fedsgd-gnn": "together, borders cut",
+    "fedstruct": "together, across borders",
+    "central-gnn": "all in one hand: a bound",
 }
 """The methods, and what they stand for."""
 
