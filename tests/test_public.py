@@ -36,7 +36,7 @@ def test_these_are_the_public_names():
 def test_every_public_name_is_there(name):
     thing = getattr(fedstruct, name)
     assert thing is getattr(fedstruct, name)
-    assert thing.__doc__
+    assert ">>> " in thing.__doc__, f"{name} shows no example of its use"
     module = getattr(thing, "__module__", thing.__name__)
     assert module.startswith("fedstruct.")
 

@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
 
 class FedstructError(Exception):
-    """Something the user can put right: one sentence that says what, where and what to do."""
+    """Something the user can put right: one sentence that says what, where and what to do.
+
+    >>> from fedstruct.graph import datasets
+    >>> try:
+    ...     datasets.load("no-such-folder/mine.npz")
+    ... except FedstructError as error:
+    ...     print(str(error).split(";")[0])
+    there is no file no-such-folder/mine.npz
+    """
 
 
 class RefusedMessage(FedstructError):

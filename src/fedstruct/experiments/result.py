@@ -19,7 +19,13 @@ PHASES = ("structure", "training", "evaluation")
 
 @dataclass(frozen=True, eq=False)
 class RunResult:
-    """One run: one seed, one partition, one trained model."""
+    """One run: one seed, one partition, one trained model.
+
+    >>> from fedstruct import generate, methods, partition, run
+    >>> result = run(methods.FedSGD("mlp", rounds=2), partition.random(generate.planted(nodes=100), parties=2))
+    >>> result.ledger.bytes == sum(result.bytes.values()), result.exposure
+    (True, None)
+    """
 
     seed: int
     protocol: str

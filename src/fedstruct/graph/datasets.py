@@ -1,4 +1,8 @@
-"""Graphs by name: from a folder, from the cache, or downloaded through torch-geometric."""
+"""Graphs by name: from a folder, from the cache, or downloaded through torch-geometric; or made from a seed.
+
+>>> load("consortium:banks=3,accounts=200").nodes
+200
+"""
 
 from __future__ import annotations
 

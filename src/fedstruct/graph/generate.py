@@ -1,4 +1,8 @@
-"""Graphs made from a seed: planted communities, for a first look without any data, and a consortium of banks."""
+"""Graphs made from a seed: planted communities, for a first look without any data, and a consortium of banks.
+
+>>> planted(nodes=100).nodes, consortium(accounts=200).graph().owner_attribute
+(100, 'bank')
+"""
 
 from __future__ import annotations
 

@@ -38,6 +38,11 @@ class PartyGraph:
 
     Nodes carry the party's own numbers, 0 to `nodes` - 1. `inner` is the paper's A_i^[i], `outgoing` its A_j^[i]
     for all j, `incoming` its A_i^[j]. Neither features nor labels nor inner edges of anybody else are here.
+
+    >>> from fedstruct.graph import generate, partition
+    >>> north = partition.random(generate.planted(nodes=60), parties=3).parties[0]
+    >>> north.peers, north.inner.shape == (north.nodes, north.nodes), len(north.outgoing) == len(north.incoming)
+    (('party-2', 'party-3'), True, True)
     """
 
     name: str

@@ -1,4 +1,10 @@
-"""From tables to a graph: one of nodes, one of edges."""
+"""From tables to a graph: one of nodes, one of edges.
+
+>>> import polars
+>>> people = polars.DataFrame({"id": ["a", "b"], "age": [30, 50], "label": [0, 1]})
+>>> read(people, polars.DataFrame({"source": ["a"], "target": ["b"]}), id="id", label="label").edges
+1
+"""
 
 from __future__ import annotations
 
