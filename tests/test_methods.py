@@ -130,3 +130,20 @@ def test_neighbours_means_before_and_after_the_product(before: bool) -> None:
     normal = torch.nn.functional.layer_norm(torch.from_numpy(x), (5,), gamma, beta)
     expected = torch.from_numpy(mean.toarray()) @ normal @ weight
     torch.testing.assert_close(means.times(weight, gamma, beta), expected, rtol=0, atol=1e-12)
+
+
+def test_a_first_run_is_rehearsed_outside_its_clock(toy: Graph) -> None:
+    """What is loaded and compiled at first is no part of what a run takes, and the rehearsal leaves nothing behind."""
+    trained = []
+
+    class Counted(FedSGD):
+        def train(self, federation, seed, watch):
+            trained.append((self.options.rounds, federation.parties))
+            return super().train(federation, seed, watch)
+
+    method, parts = Counted("mlp", rounds=3), partition.random(toy, parties=3)
+    method.name = "counted"
+    first, second = run(method, parts), run(method, parts)
+    assert [rounds for rounds, _ in trained] == [1, 3, 3]
+    assert (first.messages, first.bytes, first.test_accuracy) == (second.messages, second.bytes, second.test_accuracy)
+    assert method.options.rounds == 3

@@ -20,6 +20,7 @@ def demo(as_json: Json = False) -> None:
     if not as_json:
         say("[bold]Five banks, made up.[/bold] Some accounts launder money, mostly across banks. Who finds them?\n")
         show_card(card)
+        say("\n[dim]Read off: if structure were exchanged over two hops, which the method below does not need.[/dim]")
     with watching(len(WAYS), "ways") as watch:
         for method, result in demonstration.train(watch):
             watch.finished(result.auprc, f"{method}:", "AUPRC")

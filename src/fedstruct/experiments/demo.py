@@ -12,6 +12,7 @@ from fedstruct.experiments.config import Experiment
 from fedstruct.experiments.experiment import Runs
 from fedstruct.experiments.result import RunResult
 from fedstruct.federation.watch import Watch
+from fedstruct.graph.graph import TEST
 
 WAYS = {
     "local-gnn": "each bank alone",
@@ -44,6 +45,11 @@ class Demonstration:
             self.found[method] = Runs(self.experiment(method), self.bench).one(0, watch)
             yield method, self.found[method]
 
+    def cases(self) -> dict[str, int]:
+        """How many of each bank's test accounts launder."""
+        parts = self.bench.parts(self.experiment(TOGETHER), 0)
+        return {own.name: int((own.labels[own.known(TEST)] == 1).sum()) for own in parts.parties}
+
     def gains(self) -> dict[str, tuple[float | None, float | None]]:
         """Each bank's AUPRC alone, and together with the others, on its own test accounts."""
         alone, together = (self.found[method].by_party or {} for method in (ALONE, TOGETHER))
@@ -55,5 +61,8 @@ class Demonstration:
             "protocol": self.found[TOGETHER].protocol,
             "partition": asdict(self.card()),
             "methods": [{"method": m, "means": WAYS[m], **result.as_json()} for m, result in self.found.items()],
-            "gains": {bank: {"alone": a, "together": t} for bank, (a, t) in self.gains().items()},
+            "gains": {
+                bank: {"test_cases": self.cases()[bank], "alone": alone, "together": together}
+                for bank, (alone, together) in self.gains().items()
+            },
         }
