@@ -14,7 +14,7 @@ from typing import Any
 from fedstruct.errors import FedstructError
 from fedstruct.experiments.atomic import replaced
 from fedstruct.experiments.history import History
-from fedstruct.federation.ledger import COLUMNS
+from fedstruct.federation.ledger import COLUMNS, NUMBERS
 
 CONFIG, ABOUT, RESULT = "config.toml", "about.json", "result.json"
 HISTORY, LEDGER = "history.jsonl", "ledger.parquet"
@@ -144,11 +144,11 @@ class RunFolder(Folder):
 def read_result(path: Path) -> dict[str, Any]:
     """The results in a run folder."""
     try:
-        result: dict[str, Any] = json.loads((path / RESULT).read_text())
+        result: dict[str, Any] = json.loads((path / RESULT).read_text(encoding="utf-8"))
         return result
     except FileNotFoundError:
         raise FedstructError(f"{path} is not a run folder: it has no {RESULT}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise FedstructError(f"{path / RESULT} cannot be read: {error}") from None
 
 
@@ -157,11 +157,15 @@ def read_ledger(path: Path) -> Any:
     import polars
 
     try:
-        return polars.read_parquet(path / LEDGER).select(COLUMNS)
+        book = polars.read_parquet(path / LEDGER).select(COLUMNS)
     except (FileNotFoundError, NotADirectoryError):
         raise FedstructError(f"{path} is not a run folder: it has no {LEDGER}") from None
     except (OSError, polars.exceptions.PolarsError) as error:
         raise FedstructError(f"{path / LEDGER} cannot be read: {error}") from None
+    for name, column in zip(COLUMNS, book, strict=True):
+        if column.dtype != (polars.Int64 if name in NUMBERS else polars.String) or column.null_count():
+            raise FedstructError(f"{path / LEDGER} cannot be read: its column '{name}' is not that of a ledger")
+    return book
 
 
 def _fresh(parent: Path, name: str) -> Path:
