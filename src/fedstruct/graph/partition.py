@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from fedstruct.atomic import replaced
 from fedstruct.errors import FedstructError, unknown
 from fedstruct.graph import communities
 from fedstruct.graph.graph import Graph
@@ -246,11 +248,12 @@ def write_owners(parts: Partition, path: Path) -> None:
     if path.suffix == ".txt" and any("," in n or n != n.strip() or len(n.splitlines()) != 1 for n in names):
         raise FedstructError("a party's name has a comma, a line break or a space at its end; write to a .npy file")
     owners = np.array(names)[parts.owner]
+    raw = io.BytesIO()
+    if path.suffix == ".npy":
+        np.save(raw, owners)
+    else:
+        raw.write("".join(f"{name}\n" for name in owners).encode())
     try:
-        with path.open("xb") as file:
-            if path.suffix == ".npy":
-                np.save(file, owners)
-            else:
-                file.write("".join(f"{name}\n" for name in owners).encode())
+        replaced(path, lambda part: part.write_bytes(raw.getbuffer()))
     except OSError as error:
         raise FedstructError(f"{path} cannot be written: {error.strerror}; give another --out") from None
