@@ -765,6 +765,18 @@ def test_a_ledger_of_something_else(a_run, here):
 # Datasets.
 
 
+def test_a_damaged_dataset_is_named_and_the_others_are_listed(tmp_path):
+    npz.write(planted(nodes=50), tmp_path / "graphs" / "cora.npz")
+    (tmp_path / "graphs" / "citeseer.npz").write_bytes(b"PK")
+    said = typed("datasets", "--json")
+    assert (said.code, said.err) == (0, "")
+    rows = {row["name"]: row for row in strictly(said.out)["datasets"]}
+    assert rows["cora"]["nodes"] == 50
+    assert "citeseer.npz cannot be read as an .npz graph: it is damaged" in rows["citeseer"]["problem"]
+    shown = words(typed("datasets").out)
+    assert "citeseer.npz cannot be read as an .npz graph: it is damaged" in shown
+
+
 def test_datasets_are_listed_with_their_figures_and_where_they_were_found(tmp_path):
     npz.write(planted(nodes=50), tmp_path / "graphs" / "cora.npz")
     npz.write(replace(planted(nodes=40), directed=True), tmp_path / "cache" / "fedstruct" / "pubmed.npz")
