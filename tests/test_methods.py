@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -130,3 +131,14 @@ def test_neighbours_means_before_and_after_the_product(before: bool) -> None:
     normal = torch.nn.functional.layer_norm(torch.from_numpy(x), (5,), gamma, beta)
     expected = torch.from_numpy(mean.toarray()) @ normal @ weight
     torch.testing.assert_close(means.times(weight, gamma, beta), expected, rtol=0, atol=1e-12)
+
+
+def test_a_run_says_which_protocol_drew_the_split(toy: Graph) -> None:
+    def protocol(graph: Graph) -> str:
+        return run(FedSGD("mlp", rounds=1), partition.random(graph, parties=2)).protocol
+
+    assert not toy.directed
+    assert toy.split is not None
+    assert protocol(toy) == "fedstruct-iclr2025"
+    assert protocol(toy.with_split(toy.split)) == "given-split"
+    assert protocol(split(replace(toy, directed=True), seed=0)) == "given-split"

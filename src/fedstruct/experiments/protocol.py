@@ -27,9 +27,15 @@ def prepared(graph: Graph) -> Graph:
 
 def split(graph: Graph, seed: int, train: float = 0.1, validation: float = 0.1) -> Graph:
     """The split of one seed: the same for every method and partition."""
-    return graph.with_split(draw_split(graph.nodes, train, validation, stream(seed, "split")))
+    return graph.with_split(draw_split(graph.nodes, train, validation, stream(seed, "split")), _named(graph, ICLR2025))
 
 
 def time_split(graph: Graph, seed: int, train: float = 0.1, validation: float = 0.1) -> Graph:
     """The split by time; the seed draws the order of nodes that were first seen at the same time."""
-    return graph.with_split(split_by_time(graph, train, validation, stream(seed, "split", "time")))
+    drawn = split_by_time(graph, train, validation, stream(seed, "split", "time"))
+    return graph.with_split(drawn, _named(graph, TIME))
+
+
+def _named(graph: Graph, protocol: str) -> str | None:
+    """A protocol's name is for graphs that are as it takes them: `prepared`."""
+    return None if graph.directed or graph.adjacency.diagonal().any() else protocol
