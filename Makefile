@@ -1,4 +1,5 @@
-# Everything installs into .venv with plain pip; constraints.txt pins what was tested together.
+# Everything installs into .venv with plain pip; constraints.txt pins what was tested together, and nothing but
+# this project is built: what it stands on comes as wheels, or not at all.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -33,11 +34,11 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(READY): $(VENV)/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --prefer-binary -c constraints.txt -e .
+	$(BIN)/python -m pip install --quiet --only-binary :all: -c constraints.txt -e .
 	touch $@
 
 $(DEV_READY): $(VENV)/bin/python pyproject.toml constraints.txt
-	$(BIN)/python -m pip install --quiet --prefer-binary -c constraints.txt -e '.[dev]'
+	$(BIN)/python -m pip install --quiet --only-binary :all: -c constraints.txt -e '.[dev]'
 	touch $(READY) $@
 
 clean:

@@ -529,6 +529,37 @@ def test_a_training_that_diverges_is_one_sentence_however_it_steps(here, graph, 
         assert all(strictly(entry) for entry in line.read_text().splitlines())
 
 
+def test_a_run_that_fails_leaves_a_folder_that_was_there(here, graph):
+    (here / "empty").mkdir()
+    for out in ("empty", "new"):
+        assert_one_sentence(typed("run", graph, *QUICK, "--set", "lr=1e30", "--out", out), "lr")
+    assert [p.name for p in here.iterdir()] == ["empty"]
+    assert list((here / "empty").iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there is no limit to a file's size")
+@pytest.mark.parametrize(
+    ("arguments", "room"),
+    [
+        (("run", "GRAPH", "--out", "new"), 0),
+        (("run", "GRAPH", "--out", "new"), 600),
+        (("partition", "GRAPH", "--out", "new.npy"), 200),
+        (("import", "nodes.csv", "edges.csv", "--out", "new.npz"), 200),
+    ],
+)
+def test_a_full_disk_leaves_nothing_that_blocks_another_try(here, graph, arguments, room):
+    """In a process that may not write files of more than some bytes, as if the disk were full."""
+    import resource
+
+    (here / "nodes.csv").write_text("id,label,a\n" + "".join(f"{i},{i % 2},{i}\n" for i in range(50)))
+    (here / "edges.csv").write_text("source,target\n0,1\n1,2\n")
+    typing = [graph if a == "GRAPH" else a for a in arguments]
+    before = sorted(p.name for p in here.iterdir())
+    said = started(*typing, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (room, room)))
+    assert_one_sentence(said, "File too large")
+    assert sorted(p.name for p in here.iterdir()) == before
+
+
 # What a run shows to people.
 
 
@@ -732,6 +763,18 @@ def test_a_ledger_of_something_else(a_run, here):
 
 
 # Datasets.
+
+
+def test_a_damaged_dataset_is_named_and_the_others_are_listed(tmp_path):
+    npz.write(planted(nodes=50), tmp_path / "graphs" / "cora.npz")
+    (tmp_path / "graphs" / "citeseer.npz").write_bytes(b"PK")
+    said = typed("datasets", "--json")
+    assert (said.code, said.err) == (0, "")
+    rows = {row["name"]: row for row in strictly(said.out)["datasets"]}
+    assert rows["cora"]["nodes"] == 50
+    assert "citeseer.npz cannot be read as an .npz graph: it is damaged" in rows["citeseer"]["problem"]
+    shown = words(typed("datasets").out)
+    assert "citeseer.npz cannot be read as an .npz graph: it is damaged" in shown
 
 
 def test_datasets_are_listed_with_their_figures_and_where_they_were_found(tmp_path):

@@ -1,6 +1,7 @@
 """Graphs by name: from the folder, from the cache, downloaded; and what is said when none of these has it."""
 
 import socket
+import sys
 
 import numpy as np
 import pytest
@@ -114,6 +115,18 @@ def test_a_damaged_file_in_the_folder_is_named(folder):
 
 
 # Downloaded.
+
+
+def test_a_loader_says_nothing_beside_the_graph(nothing_here, monkeypatch, capsys):
+    from torch_geometric import datasets as loaders
+
+    def planetoid(root, name):
+        sys.stderr.write("Downloading …")
+        return [name]
+
+    monkeypatch.setattr(loaders, "Planetoid", planetoid)
+    assert datasets._through_pyg(DATASETS["cora"], nothing_here) == "Cora"
+    assert capsys.readouterr() == ("", "")
 
 
 def closed_network(dataset, root):

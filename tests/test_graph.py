@@ -389,3 +389,15 @@ def test_data_that_is_wrong_is_refused_in_a_sentence():
     data = pyg_data(x=torch.full((3, 1), torch.nan), y=torch.tensor([0, 1, 0]), edge_index=torch.tensor([[0], [1]]))
     with pytest.raises(FedstructError, match="web: the features of node 0 are not finite"):
         Graph.from_pyg(data, "web")
+
+
+@pytest.mark.filterwarnings("error")
+def test_labels_in_half_precision():
+    labels = np.array([0, 1, np.nan, 1], np.float16)
+    graph = Graph.from_edges([[0, 1], [1, 2]], features=np.eye(4), labels=labels)
+    assert graph.labels.tolist() == [0, 1, -1, 1]
+
+
+def test_weights_in_a_column():
+    with pytest.raises(FedstructError, match=r"one number per edge, not an array of shape \(2, 1\)"):
+        Graph.from_edges([[0, 1], [1, 2]], features=np.eye(4), labels=[0, 1, 0, 1], weights=np.ones((2, 1)))

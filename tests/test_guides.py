@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from command import typed
-from fedstruct.methods import made
+from fedstruct.federation.message import Source
+from fedstruct.methods import METHODS, made
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -77,3 +78,13 @@ def test_a_path_that_leads_to_no_method(away, name, expected):
 
 def test_a_method_of_the_library_by_its_path():
     assert made("fedstruct.methods.FedStruct", rounds=3).options.rounds == 3
+
+
+def test_the_page_on_privacy_names_every_message_that_tells_something():
+    """Every kind that some method sends; a new one must be said there, one that is gone must not."""
+    page = (DOCS / "privacy.md").read_text(encoding="utf-8")
+    table = page.partition("## Who sees what")[2].partition("\n## ")[0]
+    kinds = {kind for name in METHODS for kind in made(name, class_weight="balanced").sends}
+    telling = {kind.__name__ for kind in kinds if kind.sources is not Source.NOTHING}
+    assert {"ClassCounts", "Balance", "Wanted", "StructureRows"} <= telling
+    assert set(re.findall(r"`([A-Z][A-Za-z]+)`", table)) == telling

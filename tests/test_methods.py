@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -147,3 +148,14 @@ def test_a_first_run_is_rehearsed_outside_its_clock(toy: Graph) -> None:
     assert [rounds for rounds, _ in trained] == [1, 3, 3]
     assert (first.messages, first.bytes, first.test_accuracy) == (second.messages, second.bytes, second.test_accuracy)
     assert method.options.rounds == 3
+
+
+def test_a_run_says_which_protocol_drew_the_split(toy: Graph) -> None:
+    def protocol(graph: Graph) -> str:
+        return run(FedSGD("mlp", rounds=1), partition.random(graph, parties=2)).protocol
+
+    assert not toy.directed
+    assert toy.split is not None
+    assert protocol(toy) == "fedstruct-iclr2025"
+    assert protocol(toy.with_split(toy.split)) == "given-split"
+    assert protocol(split(replace(toy, directed=True), seed=0)) == "given-split"

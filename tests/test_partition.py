@@ -279,6 +279,25 @@ def test_owners_of_another_shape(owners):
         fs.partition.by_vector(planted(nodes=4), owners)
 
 
+@pytest.mark.parametrize(
+    ("owners", "said"),
+    [
+        ([0.0, 1.0, 1.0, np.nan], "node 3 of planted is nan"),
+        ([np.inf, 1.0, 1.0, 0.0], "node 0 of planted is inf"),
+        (["a", "b\udcff", "b", "a"], r"node 1 of planted is 'b\\udcff'"),
+    ],
+)
+def test_nodes_that_nobody_owns(owners, said):
+    with pytest.raises(FedstructError, match=f"the owner of {said}; each node needs an owner"):
+        fs.partition.by_vector(planted(nodes=4), owners)
+
+
+def test_a_file_does_not_say_by_minus_one_that_nobody_owns_a_node(tmp_path):
+    np.save(tmp_path / "owners.npy", np.array([0, 1, -1, 1]))
+    with pytest.raises(FedstructError, match=r"the owner of node 2 in .*owners\.npy is -1; each node needs an owner"):
+        read_owners(tmp_path / "owners.npy")
+
+
 def test_too_many_parties_or_none():
     graph = planted(nodes=5)
     with pytest.raises(FedstructError, match="6 parties cannot share the 5 nodes of planted; ask for fewer"):
@@ -292,6 +311,8 @@ def test_too_many_parties_or_none():
 def test_owners_are_read_from_a_file(tmp_path):
     (tmp_path / "owners.txt").write_text("nord\n sued \n\nnord\n")
     assert read_owners(tmp_path / "owners.txt").tolist() == ["nord", "sued", "nord"]
+    (tmp_path / "marked.txt").write_text("nord\nsued\n", encoding="utf-8-sig")
+    assert read_owners(tmp_path / "marked.txt").tolist() == ["nord", "sued"]
     np.save(tmp_path / "owners.npy", np.array([3, 1, 2]))
     assert read_owners(tmp_path / "owners.npy").tolist() == [3, 1, 2]
 

@@ -398,6 +398,35 @@ def test_a_result_of_something_else_is_one_sentence(key, value, mine):
         assert_one_sentence(said, "result.json cannot be read: ")
 
 
+@pytest.mark.parametrize("figure", [{}, 4, {"parties": []}])
+@pytest.mark.parametrize("key", ["exposure", "sums"])
+def test_a_run_with_something_else_for_figures_is_one_sentence(key, figure, mine):
+    result = result_of(mine)
+    result["runs"][0][key] = figure
+    (mine / "result.json").write_text(json.dumps(result))
+    for command in ("report", "ledger"):
+        assert_one_sentence(typed(command, "mine"), f"result.json cannot be read: runs.0.{key}")
+
+
+def test_figures_without_a_party_of_the_ledger_are_one_sentence(mine):
+    result = result_of(mine)
+    del result["runs"][0]["exposure"]["parties"][0]
+    (mine / "result.json").write_text(json.dumps(result))
+    assert typed("ledger", "mine", "--party", "party-2").code == 0
+    assert_one_sentence(typed("ledger", "mine", "--party", "party-1"), "it has no figures of party-1")
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [("bytes", polars.lit("many")), ("sender", polars.lit(3)), ("tells", polars.lit(None, polars.String))],
+)
+def test_a_ledger_of_another_form_is_one_sentence(column, values, mine):
+    book = polars.read_parquet(mine / "ledger.parquet")
+    book.with_columns(values.alias(column)).write_parquet(mine / "ledger.parquet")
+    for command in ("report", "ledger"):
+        assert_one_sentence(typed(command, "mine"), f"its column '{column}' is not that of a ledger")
+
+
 def test_a_folder_of_nothing_is_one_sentence(here):
     (here / "empty").mkdir()
     for folder in ("empty", "none"):

@@ -17,19 +17,21 @@ def ledger(
     as_json: Json = False,
 ) -> None:
     """Say who learned what from whom in a run, and how much."""
-    from fedstruct.experiments.folder import read_ledger, read_result
-    from fedstruct.experiments.words import grouped, of_party, of_seed, say_learned, traffic_table
+    from fedstruct.experiments.folder import read_ledger
+    from fedstruct.experiments.report.saved import result_of
+    from fedstruct.experiments.words import exposure_words, grouped, of_party, of_seed, say_learned, traffic_table
 
-    result = read_result(folder)
-    book, run = of_seed(read_ledger(folder), result, seed)
+    runs = {run.seed: run.model_dump() for run in result_of(folder).runs}
+    book, run = of_seed(read_ledger(folder), runs, seed)
     if party is not None:
         book = of_party(book, party)
     traffic = grouped(book, party)
     if as_json:
         print_json({"run": str(folder), "seed": seed, "party": party, "traffic": traffic.to_dicts()})
         return
+    read_off = exposure_words(run, party)
     traffic_table(traffic)
-    say_learned(traffic, run, party)
+    say_learned(traffic, read_off)
 
 
 def datasets(as_json: Json = False) -> None:

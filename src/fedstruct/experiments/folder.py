@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from fedstruct.atomic import replaced
 from fedstruct.errors import FedstructError
-from fedstruct.experiments.atomic import replaced
 from fedstruct.experiments.history import History
-from fedstruct.federation.ledger import COLUMNS
+from fedstruct.federation.ledger import COLUMNS, NUMBERS
 
 CONFIG, ABOUT, RESULT = "config.toml", "about.json", "result.json"
 HISTORY, LEDGER = "history.jsonl", "ledger.parquet"
@@ -31,6 +31,8 @@ class Folder:
 
     def __init__(self, path: Path | None, name: str, config: str, resume: bool = False) -> None:
         self.path = path if path is not None else _fresh(Path("runs"), name)
+        self._claimed = self._made = False
+        """Whether the folder is ours to give back, and whether it is ours to remove."""
         try:
             if resume and (self.path / CONFIG).is_file():
                 if (self.path / CONFIG).read_bytes() != config.encode():
@@ -38,9 +40,11 @@ class Folder:
                 return
             if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
                 raise FedstructError(f"{self.path} exists and is not an empty folder; give another --out")
+            self._claimed, self._made = True, not self.path.exists()
             self.path.mkdir(parents=True, exist_ok=True)
-            (self.path / CONFIG).write_text(config, encoding="utf-8")
+            replaced(self.path / CONFIG, lambda part: part.write_text(config, encoding="utf-8"))
         except OSError as error:
+            self._give_back()
             raise FedstructError(
                 f"the run folder {self.path} cannot be written: {error.strerror or error}; give another --out"
             ) from None
@@ -76,9 +80,21 @@ class Folder:
             yield
         except BaseException as error:
             unsaved = {CONFIG, ABOUT, HISTORY} if isinstance(error, Exception) else {CONFIG, ABOUT}
-            for folder in (*(entry for entry in self.path.iterdir() if entry.is_dir()), self.path):
+            for folder in [entry for entry in self.path.iterdir() if entry.is_dir()]:
                 _discard(folder, unsaved)
+                with suppress(OSError):  # it holds runs
+                    folder.rmdir()
+            self._give_back(unsaved)
             raise
+
+    def _give_back(self, unsaved: Set[str] = frozenset({CONFIG})) -> None:
+        """Leave what was there before the folder was claimed."""
+        if not self._claimed:
+            return
+        with suppress(OSError):
+            _discard(self.path, unsaved)
+            if self._made:
+                self.path.rmdir()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -105,9 +121,13 @@ class RunFolder(Folder):
         self.history = History(self.path / HISTORY)
         self._ledgers: list[Any] = []
         if about is not None and not any((self.path / name).exists() for name in (ABOUT, RESULT)):
-            with self._writing():
-                text = json.dumps(about, indent=2) + "\n"
-                replaced(self.path / ABOUT, lambda part: part.write_text(text, encoding="utf-8"))
+            text = json.dumps(about, indent=2) + "\n"
+            try:
+                with self._writing():
+                    replaced(self.path / ABOUT, lambda part: part.write_text(text, encoding="utf-8"))
+            except FedstructError:
+                self._give_back()
+                raise
         if resume and (self.path / RESULT).is_file():
             self._read()
 
@@ -144,11 +164,11 @@ class RunFolder(Folder):
 def read_result(path: Path) -> dict[str, Any]:
     """The results in a run folder."""
     try:
-        result: dict[str, Any] = json.loads((path / RESULT).read_text())
+        result: dict[str, Any] = json.loads((path / RESULT).read_text(encoding="utf-8"))
         return result
     except FileNotFoundError:
         raise FedstructError(f"{path} is not a run folder: it has no {RESULT}") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise FedstructError(f"{path / RESULT} cannot be read: {error}") from None
 
 
@@ -157,11 +177,15 @@ def read_ledger(path: Path) -> Any:
     import polars
 
     try:
-        return polars.read_parquet(path / LEDGER).select(COLUMNS)
+        book = polars.read_parquet(path / LEDGER).select(COLUMNS)
     except (FileNotFoundError, NotADirectoryError):
         raise FedstructError(f"{path} is not a run folder: it has no {LEDGER}") from None
     except (OSError, polars.exceptions.PolarsError) as error:
         raise FedstructError(f"{path / LEDGER} cannot be read: {error}") from None
+    for name, column in zip(COLUMNS, book, strict=True):
+        if column.dtype != (polars.Int64 if name in NUMBERS else polars.String) or column.null_count():
+            raise FedstructError(f"{path / LEDGER} cannot be read: its column '{name}' is not that of a ledger")
+    return book
 
 
 def _fresh(parent: Path, name: str) -> Path:
@@ -172,10 +196,9 @@ def _fresh(parent: Path, name: str) -> Path:
     return path
 
 
-def _discard(folder: Path, unsaved: set[str]) -> None:
+def _discard(folder: Path, unsaved: Set[str]) -> None:
+    """Remove these files, where there is nothing else."""
     entries = list(folder.iterdir())
     if {entry.name for entry in entries} <= unsaved:
         for entry in entries:
             entry.unlink(missing_ok=True)
-        with suppress(OSError):
-            folder.rmdir()

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from math import isfinite
 from pathlib import Path
 
-from fedstruct.experiments.atomic import replaced
+from fedstruct.atomic import replaced
 from fedstruct.federation.watch import Watch
 
 

@@ -39,9 +39,15 @@ def split(graph: Graph, seed: int, train: float = 0.1, validation: float = 0.1) 
     >>> np.bincount(split(generate.planted(nodes=100), seed=0).split)[1:].tolist()  # train, validation, test
     [10, 10, 80]
     """
-    return graph.with_split(draw_split(graph.nodes, train, validation, stream(seed, "split")))
+    return graph.with_split(draw_split(graph.nodes, train, validation, stream(seed, "split")), _named(graph, ICLR2025))
 
 
 def time_split(graph: Graph, seed: int, train: float = 0.1, validation: float = 0.1) -> Graph:
     """The split by time; the seed draws the order of nodes that were first seen at the same time."""
-    return graph.with_split(split_by_time(graph, train, validation, stream(seed, "split", "time")))
+    drawn = split_by_time(graph, train, validation, stream(seed, "split", "time"))
+    return graph.with_split(drawn, _named(graph, TIME))
+
+
+def _named(graph: Graph, protocol: str) -> str | None:
+    """A protocol's name is for graphs that are as it takes them: `prepared`."""
+    return None if graph.directed or graph.adjacency.diagonal().any() else protocol

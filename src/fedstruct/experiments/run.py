@@ -107,7 +107,7 @@ def run(
     found = [e for e in (getattr(p, "exposure", None) for p in parties) if e is not None]
     return RunResult(
         seed=seed,
-        protocol=protocol or GIVEN,
+        protocol=protocol or parts.graph.protocol or GIVEN,
         **{"auprc": None, "recall": None, **_measures(trained, recall_at)},
         validation_accuracy=metrics.accuracy(trained.confusion[VALIDATION]),
         by_party=_by_party(method, federation.answers, recall_at),

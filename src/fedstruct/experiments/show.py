@@ -14,6 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from fedstruct.errors import FedstructError
 from fedstruct.federation.watch import Watch
 from fedstruct.graph import datasets, generators
 
@@ -141,9 +142,13 @@ def dataset_rows() -> list[dict[str, Any]]:
         row: dict[str, Any] = {"name": name, "about": dataset.about, "found": None}
         found = datasets.where(name)
         if found is not None:
-            graph = datasets.load(name)
+            row["found"] = str(found)
+            try:
+                graph = datasets.load(name)
+            except FedstructError as error:
+                rows.append(row | {"problem": str(error)})
+                continue
             row |= {
-                "found": str(found),
                 "nodes": graph.nodes,
                 "edges": graph.edges,
                 "directed": graph.directed,
@@ -169,7 +174,7 @@ def dataset_table(rows: list[dict[str, Any]], made: list[dict[str, Any]]) -> Non
     for name in ("name", "nodes", "edges", "features", "classes", "homophily", "about"):
         table.add_column(name, justify="left" if name in ("name", "about") else "right", no_wrap=name == "name")
     for r in rows:
-        if r["found"] is None:
+        if "nodes" not in r:
             table.add_row(r["name"], "–", "–", "–", "–", "–", r["about"], style="dim")
         else:
             edges = f"{r['edges']:,}{' →' if r['directed'] else ''}"
@@ -183,6 +188,7 @@ def dataset_table(rows: list[dict[str, Any]], made: list[dict[str, Any]]) -> Non
             table.add_row(r["name"], *figures, r["about"])
     out.print(table)
     folders = sorted({str(Path(r["found"]).parent) for r in rows if r["found"]})
+    items([r["problem"] for r in rows if "problem" in r])
     say("\n[bold]Made from a seed[/bold], with parameters of your choice: consortium:banks=3,cross=0.6")
     for row in made:
         defaults = ", ".join(f"{key}={value}" for key, value in row["parameters"].items())

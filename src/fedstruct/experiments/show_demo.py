@@ -8,7 +8,7 @@ from rich.table import Table
 from fedstruct.experiments.demo import ALONE, TOGETHER, WAYS, Demonstration
 from fedstruct.experiments.result import RunResult
 from fedstruct.experiments.show import out, percent, say, size
-from fedstruct.experiments.words import grouped, say_learned
+from fedstruct.experiments.words import exposure_words, grouped, say_learned
 
 
 def show_ways(found: dict[str, RunResult]) -> None:
@@ -53,4 +53,4 @@ def show_gains(demonstration: Demonstration) -> None:
 
 def show_costs(result: RunResult) -> None:
     """What joining costs in privacy."""
-    say_learned(grouped(result.ledger.frame()), result.as_json())
+    say_learned(grouped(result.ledger.frame()), exposure_words(result.as_json()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import polars
@@ -89,13 +90,13 @@ def learned(traffic: polars.DataFrame) -> dict[str, list[str]]:
     return told
 
 
-def say_learned(traffic: polars.DataFrame, run: dict[str, Any], party: str | None = None) -> None:
+def say_learned(traffic: polars.DataFrame, read_off: str) -> None:
     """The same in sentences, and what could be read out of it."""
     for heading, facts in learned(traffic).items():
         say(f"\n[bold]{escape(heading)}[/bold]")
         items(facts)
     say("\n[bold]What can be read out of that[/bold]")
-    items([exposure_words(run, party)])
+    items([read_off])
 
 
 def exposure_words(run: dict[str, Any], party: str | None = None) -> str:
@@ -120,7 +121,7 @@ def exposure_words(run: dict[str, Any], party: str | None = None) -> str:
             f"{exposure['inner_edges']:,} inner edges of others{between if len(exposure['parties']) > 2 else ''}, "
             "from the second hop of the exchange alone (docs/privacy.md)."
         )
-    own = next(p for p in exposure["parties"] if p["party"] == party)
+    own = _of(party, exposure)
     towards = {peer: shares["inner_share"] for peer, shares in own["towards"].items()}
     if not towards:
         return f"{party} has no peers."
@@ -131,12 +132,20 @@ def exposure_words(run: dict[str, Any], party: str | None = None) -> str:
     )
 
 
+def _of(party: str | None, figures: dict[str, Any]) -> dict[str, Any]:
+    for each in figures["parties"]:
+        if each["party"] == party:
+            found: dict[str, Any] = each
+            return found
+    raise FedstructError(f"result.json cannot be read: it has no figures of {party}, who is in the ledger; train again")
+
+
 def sums_words(sums: dict[str, Any], party: str | None = None) -> str:
     """What was told by propagation, in a sentence: sums, and over how many nodes."""
     one, two, more = (sums[name] for name in ("one", "two", "more"))
     who, whose = "Parties", "others"
     if party not in (None, COORDINATOR):
-        own = next(p for p in sums["parties"] if p["party"] == party)["towards"]
+        own = _of(party, sums)["towards"]
         told = [way for ways in own.values() for way in ways.values()]
         one, two, more = (sum(way[name] for way in told) for name in ("one", "two", "more"))
         who, whose = f"{party}'s peers", party
@@ -158,15 +167,10 @@ def of_party(book: polars.DataFrame, party: str) -> polars.DataFrame:
     return book.filter((polars.col("sender") == party) | (polars.col("receiver") == party))
 
 
-def of_seed(book: polars.DataFrame, result: dict[str, Any], seed: int) -> tuple[polars.DataFrame, dict[str, Any]]:
-    """The ledger and the result of one of a folder's runs."""
-    try:
-        runs = {
-            run["seed"]: {"sums": run.get("sums"), **{key: run[key] for key in ("exchange", "exposure")}}
-            for run in result["runs"]
-        }
-    except (TypeError, KeyError):
-        raise FedstructError("result.json cannot be read: it holds something else than results") from None
+def of_seed(
+    book: polars.DataFrame, runs: Mapping[int, dict[str, Any]], seed: int
+) -> tuple[polars.DataFrame, dict[str, Any]]:
+    """The ledger and the figures of one of a folder's runs."""
     if seed not in runs:
         raise FedstructError(f"this folder has no run with seed {seed}; it has {', '.join(map(str, runs))}")
     return book.filter(polars.col("run").str.ends_with(f"-{seed}")), runs[seed]

@@ -17,6 +17,8 @@ Entry = tuple[Any, ...]
 """(step, sender, receiver, kind, rows, size, entry)."""
 
 COLUMNS = ("run", "step", "sender", "receiver", "kind", "sources", "tells", "rows", "bytes", "entry")
+NUMBERS = frozenset({"step", "rows", "bytes"})
+"""The columns that hold whole numbers; the others hold text."""
 
 
 class Ledger:

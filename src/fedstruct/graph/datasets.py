@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import io
 import os
 import socket
 from collections.abc import Callable
+from contextlib import redirect_stderr
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -67,7 +69,7 @@ def load(name: str | Path) -> Graph:
     """
     text = str(name)
     if text.endswith(".npz") or os.sep in text:
-        return npz.read(_at_home(text))
+        return npz.read(Path(os.path.expanduser(text)))
     if generators.is_generated(text):
         return generators.graph(text)
     folder = _folder()
@@ -121,15 +123,10 @@ def _folder() -> Path | None:
     given = os.environ.get(DATA_VARIABLE)
     if not given:
         return None
-    folder = _at_home(given)
+    folder = Path(os.path.expanduser(given))
     if not folder.is_dir():
         raise FedstructError(f"{DATA_VARIABLE} names {folder}, which is not a folder; correct it or unset it")
     return folder
-
-
-def _at_home(path: str) -> Path:
-    """A path whose ~ is somebody's home; where there is no such body, it stays as it is."""
-    return Path(os.path.expanduser(path))
 
 
 def _download(dataset: Dataset, fetch: Callable[[Dataset, Path], Any] | None = None) -> Graph:
@@ -157,7 +154,9 @@ def _through_pyg(dataset: Dataset, root: Path) -> Any:
     from torch_geometric import datasets
 
     assert dataset.loader is not None
-    return getattr(datasets, dataset.loader)(root=str(root / dataset.name), **dataset.arguments)[0]
+    # What the loader says of its progress would stand before the one sentence, should it fail.
+    with redirect_stderr(io.StringIO()):
+        return getattr(datasets, dataset.loader)(root=str(root / dataset.name), **dataset.arguments)[0]
 
 
 def _short(error: Exception) -> str:

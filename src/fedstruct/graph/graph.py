@@ -48,6 +48,8 @@ class Graph:
     time_attribute: str | None = None
     """The attribute that says when a node was first seen, if one does: a number, NaN for a node that never was."""
     name: str = "graph"
+    protocol: str | None = None
+    """The name of the protocol that drew the split, if one did."""
 
     def __post_init__(self) -> None:
         n = self.adjacency.shape[0]
@@ -132,8 +134,8 @@ class Graph:
         rest.eliminate_zeros()
         return replace(self, adjacency=rest)
 
-    def with_split(self, split: np.ndarray) -> Graph:
-        return replace(self, split=split)
+    def with_split(self, split: np.ndarray, protocol: str | None = None) -> Graph:
+        return replace(self, split=split, protocol=protocol)
 
     @classmethod
     def from_pyg(cls, data: Data, name: str = "graph") -> Graph:
@@ -191,6 +193,7 @@ def as_labels(labels: Any, name: str) -> np.ndarray:
     if array.ndim != 1:
         raise FedstructError(f"{name}: labels must be one number per node, not an array of shape {array.shape}")
     if array.dtype.kind == "f":
+        array = array.astype(np.float64)  # 2**53 is infinite in half precision
         array = np.where(np.isnan(array), UNKNOWN, array)
         if np.any(array != np.floor(array)) or np.any(np.abs(array) > 2**53):
             raise FedstructError(f"{name}: labels must be whole numbers 0, 1, 2, …")
@@ -257,7 +260,9 @@ def _adjacency(edge_index: Any, weights: Any, n: int, directed: bool, name: str)
     if w.dtype.kind not in "fiub":
         raise FedstructError(f"{name}: edge weights must be numbers, not {w.dtype}")
     w = w.astype(np.float64)
-    if w.shape != (edges.shape[1],):
+    if w.ndim != 1:
+        raise FedstructError(f"{name}: edge weights must be one number per edge, not an array of shape {w.shape}")
+    if len(w) != edges.shape[1]:
         raise FedstructError(f"{name}: {w.size} edge weights for {edges.shape[1]} edges")
     sound = (w > 0) & (w < 1e100)
     if not sound.all():

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from fedstruct.atomic import replaced
 from fedstruct.errors import FedstructError
 from fedstruct.graph.graph import Graph
 from fedstruct.graph.times import first_seen
@@ -94,8 +95,17 @@ def write(graph: Graph, path: Path) -> None:
     if graph.split is not None:
         arrays["split"] = graph.split
     arrays |= {role: np.array(named) for role in ROLES if (named := getattr(graph, role)) is not None}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(path, allow_pickle=False, **arrays)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replaced(path, lambda part: _write(part, arrays))
+    except OSError as error:
+        raise FedstructError(f"{path} cannot be written: {error.strerror or error}; write it elsewhere") from None
+
+
+def _write(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    # To a file that is open: NumPy gives a path another ending.
+    with path.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:

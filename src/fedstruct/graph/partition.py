@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from fedstruct.atomic import replaced
 from fedstruct.errors import FedstructError, unknown
 from fedstruct.graph import communities
 from fedstruct.graph.graph import Graph
@@ -116,6 +118,12 @@ def by_vector(graph: Graph, owners: Any, seed: int = 0, name: str = "given") -> 
     if owners.shape != (graph.nodes,):
         raise FedstructError(f"the owners are of shape {owners.shape}, but {graph.name} has {graph.nodes} nodes")
     names, owner = np.unique(owners, return_inverse=True)
+    for number, named in enumerate(names):
+        if not _names_somebody(named):
+            raise FedstructError(
+                f"the owner of node {np.argmax(owner == number)} of {graph.name} is {named.item()!r}; "
+                "each node needs an owner, named by a number or a UTF-8 text"
+            )
     labels = [f"party-{n}" if owners.dtype.kind in "iu" else str(n) for n in names]
     order = sorted(range(len(labels)), key=lambda i: (_numbers_padded(labels[i]), labels[i]))
     return cut(graph, np.argsort(order)[owner], [labels[i] for i in order], seed, name)
@@ -201,6 +209,12 @@ def _numbered(parties: int) -> list[str]:
     return [f"party-{i + 1}" for i in range(parties)]
 
 
+def _names_somebody(owner: Any) -> bool:
+    if owner.dtype.kind == "f":
+        return bool(np.isfinite(owner))
+    return not any("\ud800" <= letter <= "\udfff" for letter in str(owner))  # halves of letters, which no file takes
+
+
 def _numbers_padded(name: str) -> str:
     """A text that sorts as people count: party-2 before party-10."""
     return re.sub(r"\d+", lambda digits: digits[0].zfill(20), name)
@@ -219,8 +233,13 @@ def read_owners(path: Path) -> np.ndarray:
         if path.suffix == ".npy":
             with path.open("rb") as file:
                 owners: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+            if owners.dtype.kind in "if" and (owners < 0).any():
+                raise FedstructError(
+                    f"the owner of node {np.argmax(owners < 0)} in {path} is {owners.flat[np.argmax(owners < 0)]}; "
+                    "each node needs an owner, and owners are counted from 0"
+                )
             return owners
-        lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        lines = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines() if line.strip()]
         if any("," in line for line in lines):
             raise FedstructError(f"{path} holds a table; give a file with one owner per line and nothing else")
         return np.array(lines)
@@ -249,11 +268,12 @@ def write_owners(parts: Partition, path: Path) -> None:
     if path.suffix == ".txt" and any("," in n or n != n.strip() or len(n.splitlines()) != 1 for n in names):
         raise FedstructError("a party's name has a comma, a line break or a space at its end; write to a .npy file")
     owners = np.array(names)[parts.owner]
+    raw = io.BytesIO()
+    if path.suffix == ".npy":
+        np.save(raw, owners)
+    else:
+        raw.write("".join(f"{name}\n" for name in owners).encode())
     try:
-        with path.open("xb") as file:
-            if path.suffix == ".npy":
-                np.save(file, owners)
-            else:
-                file.write("".join(f"{name}\n" for name in owners).encode())
+        replaced(path, lambda part: part.write_bytes(raw.getbuffer()))
     except OSError as error:
         raise FedstructError(f"{path} cannot be written: {error.strerror}; give another --out") from None

@@ -26,11 +26,6 @@ class Border:
     def __len__(self) -> int:
         return len(self.own)
 
-    def with_peer(self, peer: int) -> Border:
-        """The part of the border that is shared with one peer."""
-        at = self.peer == peer
-        return Border(self.own[at], self.peer[at], self.node[at], self.weight[at])
-
 
 @dataclass(frozen=True, eq=False)
 class PartyGraph:

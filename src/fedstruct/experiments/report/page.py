@@ -10,8 +10,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from fedstruct.atomic import replaced
 from fedstruct.errors import FedstructError
-from fedstruct.experiments.atomic import replaced
 from fedstruct.experiments.report.charts import curves, strips, thinned
 from fedstruct.experiments.show import percent, size, spread
 from fedstruct.graph.datasets import stem

@@ -47,6 +47,34 @@ class RunExposure(Figures):
     parties: list[PartyExposure]
 
 
+class Sizes(Figures):
+    """Sums over one node, over two, and over more."""
+
+    one: int
+    two: int
+    more: int
+
+
+class Times(Figures):
+    forward: int
+    backward: int
+
+
+class Ways(Figures):
+    forward: Sizes
+    backward: Sizes
+
+
+class PartySums(Figures):
+    party: str
+    towards: dict[str, Ways]
+
+
+class RunSums(Sizes):
+    times: Times
+    parties: list[PartySums]
+
+
 class SavedRun(Figures):
     seed: int
     test_accuracy: float | None
@@ -60,6 +88,7 @@ class SavedRun(Figures):
     messages: int
     exchange: dict[str, float] | None
     exposure: RunExposure | None
+    sums: RunSums | None = None
 
 
 class SavedResult(Figures):
@@ -127,16 +156,20 @@ class Saved:
 
     @classmethod
     def read(cls, path: Path) -> Saved:
-        result = checked(SavedResult, read_result(path), path / RESULT)
         about = path / ABOUT
         return cls(
             path=path,
             config=read(path / CONFIG),
-            result=result,
+            result=result_of(path),
             history=history(path / HISTORY),
             ledger=read_ledger(path),
             about=checked(About, _json(about), about) if about.exists() else About(),
         )
+
+
+def result_of(path: Path) -> SavedResult:
+    """The figures in a run folder."""
+    return checked(SavedResult, read_result(path), path / RESULT)
 
 
 def found(path: Path) -> list[Path]:
