@@ -174,6 +174,34 @@ MISTAKES = {
         run("--set", f"prune={10**23}"),
         "'prune' is 100000000000000000000000, but it should be at most 2147483647",
     ),
+    "more hops than anybody takes": (
+        run("--set", "layers_structure=1001"),
+        "'layers_structure' is 1001, but it should be less than or equal to 1000",
+    ),
+    "more hops of features than there is memory for": (
+        run("--set", f"layers_feature={2**31 - 1}"),
+        "'layers_feature' is 2147483647, but it should be less than or equal to 1000",
+    ),
+    "more return probabilities than anybody takes": (
+        run("--set", f"return_steps={2**31 - 1}"),
+        "'return_steps' is 2147483647, but it should be less than or equal to 1000",
+    ),
+    "features that the method's name rules out": (
+        run("--method", "fedstruct-degree", "--set", "features=hop2vec"),
+        "'fedstruct-degree' has features = degree, and not 'hop2vec'; leave out 'features', or take the method",
+    ),
+    "a structure that the method's name rules out": (
+        run("--method", "fedstruct-propagated", "--set", "structure=exchanged"),
+        "'fedstruct-propagated' has structure = propagated, and not 'exchanged'; leave out 'structure'",
+    ),
+    "carrying what the method's name rules out": (
+        run("--method", "fedstruct-propagated-features", "--set", "carry=structure"),
+        "'fedstruct-propagated-features' has carry = features, and not 'structure'; leave out 'carry'",
+    ),
+    "propagation of what the method's name has exchanged": (
+        run("--method", "fedstruct-fedstar", "--set", "structure=propagated"),
+        "'fedstruct-fedstar' has structure = exchanged, and not 'propagated'; leave out 'structure'",
+    ),
     "an option in a list beyond all bounds": (
         run("--set", "structure_hidden=[8, 99999999999]"),
         "'structure_hidden' is [8, 99999999999], but it should be at most 2147483647",

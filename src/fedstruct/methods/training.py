@@ -120,7 +120,7 @@ class ModelParty(OpeningParty):
         super().__init__(own, parties)
         self.options = options
         self.draws = draws
-        """Names this run's dropout; the run's own seed would tell a party how everybody's nodes were drawn."""
+        """Names this run's dropout."""
         self.start = start
         """Where a model is not sent but begun here: names its start."""
         self._sums: ModelSums | None = None
