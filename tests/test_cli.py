@@ -174,6 +174,34 @@ MISTAKES = {
         run("--set", f"prune={10**23}"),
         "'prune' is 100000000000000000000000, but it should be at most 2147483647",
     ),
+    "more hops than anybody takes": (
+        run("--set", "layers_structure=1001"),
+        "'layers_structure' is 1001, but it should be less than or equal to 1000",
+    ),
+    "more hops of features than there is memory for": (
+        run("--set", f"layers_feature={2**31 - 1}"),
+        "'layers_feature' is 2147483647, but it should be less than or equal to 1000",
+    ),
+    "more return probabilities than anybody takes": (
+        run("--set", f"return_steps={2**31 - 1}"),
+        "'return_steps' is 2147483647, but it should be less than or equal to 1000",
+    ),
+    "features that the method's name rules out": (
+        run("--method", "fedstruct-degree", "--set", "features=hop2vec"),
+        "'fedstruct-degree' has features = degree, and not 'hop2vec'; leave out 'features', or take the method",
+    ),
+    "a structure that the method's name rules out": (
+        run("--method", "fedstruct-propagated", "--set", "structure=exchanged"),
+        "'fedstruct-propagated' has structure = propagated, and not 'exchanged'; leave out 'structure'",
+    ),
+    "carrying what the method's name rules out": (
+        run("--method", "fedstruct-propagated-features", "--set", "carry=structure"),
+        "'fedstruct-propagated-features' has carry = features, and not 'structure'; leave out 'carry'",
+    ),
+    "propagation of what the method's name has exchanged": (
+        run("--method", "fedstruct-fedstar", "--set", "structure=propagated"),
+        "'fedstruct-fedstar' has structure = exchanged, and not 'propagated'; leave out 'structure'",
+    ),
     "an option in a list beyond all bounds": (
         run("--set", "structure_hidden=[8, 99999999999]"),
         "'structure_hidden' is [8, 99999999999], but it should be at most 2147483647",
@@ -520,13 +548,24 @@ def test_an_empty_folder_may_be_given(here, graph):
     assert (here / "empty" / "result.json").is_file()
 
 
-@pytest.mark.parametrize("rate", ["lr=1e30", "lr_structure=1e38"])
+@pytest.mark.parametrize(("classes", "rounds"), [(2, 2), (3, 2), (3, 12)])
 @pytest.mark.parametrize("how", [[], ["--separate"]], ids=["together", "separate"])
-def test_a_training_that_diverges_is_one_sentence_however_it_steps(here, graph, rate, how):
-    said = typed("run", graph, *QUICK, "--set", rate, *how, "--out", "far", "--json")
-    assert_one_sentence(said, "lr")
-    for line in (here / "far").glob("history.jsonl"):
-        assert all(strictly(entry) for entry in line.read_text().splitlines())
+@pytest.mark.parametrize(
+    "method",
+    [
+        "fedstruct", "fedstruct-hop2vec-mlp", "fedstruct-propagated", "fedstruct-propagated-features",
+        "fedsgd-dgcn", "fedavg-gnn", "local-mlp", "central-mlp",
+    ],
+)  # fmt: skip
+def test_a_training_that_diverges_is_one_sentence_however_it_steps(here, method, how, rounds, classes):
+    """After two rounds the model is finite still, and its logits are not."""
+    npz.write(planted(nodes=60, classes=classes, seed=1), here / "far.npz")
+    options = {"optimizer": "sgd", "lr": 1000, "weight_decay": 1000, "rounds": rounds, "dropout": 0}
+    options |= {"layers_structure": 2} if method.startswith("fedstruct") else {}
+    chosen = [word for name, value in options.items() for word in ("--set", f"{name}={value}")]
+    said = typed("run", here / "far.npz", "--method", method, "--parties", 3, *chosen, *how, "--out", "far", "--json")
+    assert_one_sentence(said, "training diverged")
+    assert not (here / "far" / "result.json").exists()
 
 
 def test_a_run_that_fails_leaves_a_folder_that_was_there(here, graph):

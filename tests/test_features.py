@@ -6,7 +6,11 @@ import torch
 from torch.nn import functional
 
 import fedstruct as fs
+from fedstruct.federation.local import LocalFederation
+from fedstruct.federation.watch import Watch
 from fedstruct.graph.graph import TEST, TRAIN
+from fedstruct.methods.exchange import acquire
+from fedstruct.methods.structure_features import share
 from fedstruct.models.flat import Flat
 from strategies import federation_order, looped, row_normalised
 
@@ -103,6 +107,24 @@ def test_a_run_is_the_dense_model_trained_on_the_whole_graph(kind, class_weight,
     np.testing.assert_allclose(trained.parameters["theta"], whole.model.vector, rtol=0, atol=1e-9)
     if method.options.learned:
         np.testing.assert_allclose(trained.parameters["structure"], whole.s.detach(), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("hops", [1, 2, 5])
+@pytest.mark.parametrize("steps", [1, 2, 4])
+def test_return_probabilities_are_the_diagonals_of_the_first_powers(hops, steps, parts):
+    """However far the exchange runs; of one's own nodes, and of those that others told of theirs."""
+    options = {"layers_structure": hops, "return_steps": steps, "structure_dim": WIDTH, "prune_rule": "none"}
+    method = fs.methods.FedStruct(features="fedstar", **options)
+    names = tuple(p.name for p in parts.parties)
+    parties = [method.party(own, names, 0) for own in parts.parties]
+    federation = LocalFederation(parties, method.sends, run="test")
+    acquire(federation, method.options, np.array([p.nodes for p in parts.parties]), Watch())
+    share(federation)
+    whole = row_normalised(looped(parts))
+    expected = np.column_stack([np.linalg.matrix_power(whole, k + 1).diagonal() for k in range(steps)])
+    for party in parties:
+        reached = np.unique(np.concatenate([party.wanted, np.arange(*party.starts[party.me : party.me + 2])]))
+        np.testing.assert_allclose(party.returns_of[reached], expected[reached], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -8,7 +8,9 @@ import torch
 from scipy.sparse import csr_array
 
 import fedstruct as fs
+from fedstruct.errors import FedstructError
 from fedstruct.graph.graph import TEST, TRAIN, UNKNOWN, UNUSED, VALIDATION
+from fedstruct.methods.divergence import must_be_finite
 from fedstruct.methods.optimiser import Optimiser
 from strategies import ready
 
@@ -99,6 +101,16 @@ def test_the_optimiser_is_torchs(kind):
     for ours, parameter, began in zip(mine, theirs, start, strict=True):
         torch.testing.assert_close(ours, parameter.data, rtol=0, atol=1e-14)
         assert not torch.equal(ours, began)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_one_number_that_is_not_finite_is_enough(bad):
+    values = torch.full((3, 2), 3e38)
+    must_be_finite(values, "the model")  # their sum is not, but they are
+    must_be_finite(values[:0], "the model")
+    values[1, 1] = bad
+    with pytest.raises(FedstructError, match="training diverged by round 4: the model is not finite"):
+        must_be_finite(values, "the model", 4)
 
 
 def test_s_is_zero_wherever_no_training_node_reaches():

@@ -72,6 +72,16 @@ def test_in_python():
     assert resolved("fedstruct-degree", {"structure": "propagated"}) == "fedstruct-degree"
 
 
+def test_a_name_may_be_given_with_what_it_stands_for():
+    known = {
+        "fedstruct-degree": {"features": "degree", "structure": "exchanged"},
+        "fedstruct-propagated": {"structure": "propagated", "carry": "structure"},
+        "fedstruct-propagated-features": {"structure": "propagated", "carry": "features"},
+    }
+    for name, options in known.items():
+        assert made(name, **options).options == made(name).options
+
+
 def test_what_a_run_says_of_its_sums(graph, here):
     said = typed("run", graph, "--method", "fedstruct-propagated", *QUICK, "--out", "run", "--json")
     [run] = strictly(said.out)["runs"]

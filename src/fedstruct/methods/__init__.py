@@ -11,7 +11,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from fedstruct.errors import FedstructError, unknown
+from fedstruct.errors import FedstructError, shortened, unknown
 from fedstruct.methods.central import Central
 from fedstruct.methods.evaluation import Counts, counted
 from fedstruct.methods.feature_model import MODELS
@@ -25,14 +25,29 @@ from fedstruct.methods.opening import OPENING, OpeningParty, announced
 from fedstruct.methods.options import Options
 from fedstruct.methods.propagated import PropagatedFedStruct
 
+
+def _known_as(name: str, kind: type[Method], **fixed: str) -> dict[str, Callable[..., Method]]:
+    """A method with options that belong to its name: with other values it would be another method."""
+
+    def make(**options: Any) -> Method:
+        for option in fixed.keys() & options.keys():
+            if options[option] != fixed[option]:
+                raise FedstructError(
+                    f"'{name}' has {option} = {fixed[option]}, and not {shortened(options[option])}; "
+                    f"leave out '{option}', or take the method 'fedstruct'"
+                )
+        return kind(**{**options, **fixed})
+
+    return {name: make}
+
+
 METHODS: dict[str, Callable[..., Method]] = {
     "fedstruct": FedStruct,
-    **{
-        f"fedstruct-{features}": partial(FedStruct, features=features)
-        for features in ("hop2vec-mlp", "degree", "fedstar")
-    },
-    "fedstruct-propagated": PropagatedFedStruct,
-    "fedstruct-propagated-features": partial(PropagatedFedStruct, carry="features"),
+    **_known_as("fedstruct-hop2vec-mlp", FedStruct, structure="exchanged", features="hop2vec-mlp"),
+    **_known_as("fedstruct-degree", FedStruct, structure="exchanged", features="degree"),
+    **_known_as("fedstruct-fedstar", FedStruct, structure="exchanged", features="fedstar"),
+    **_known_as("fedstruct-propagated", PropagatedFedStruct, structure="propagated"),
+    **_known_as("fedstruct-propagated-features", PropagatedFedStruct, structure="propagated", carry="features"),
     **{
         f"{method.family}-{model}": partial(method, model)
         for method in (Central, Local, FedSGD, FedAvg)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from fedstruct.federation.message import EVERYTHING, Message, array
 from fedstruct.graph.graph import TEST
+from fedstruct.methods.divergence import must_be_finite
 
 BINS = 1024
 """Resolution of the score histograms of two-class problems."""
@@ -30,6 +31,7 @@ def counted(logits: Tensor, labels: np.ndarray, split: np.ndarray) -> Counts:
     >>> counted(torch.tensor([[2.0, 1.0], [0.0, 3.0]]), np.array([0, 0]), np.array([3, 3])).confusion[3].tolist()
     [[1, 1], [0, 0]]
     """
+    must_be_finite(logits, "a logit of the trained model")
     splits, classes = TEST + 1, logits.shape[1]
     predicted = logits.argmax(dim=1).numpy()
     at = (split.astype(np.int64) * classes + labels) * classes + predicted

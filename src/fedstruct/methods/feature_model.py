@@ -9,6 +9,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
+from fedstruct.methods.hops import MOST_HOPS
 from fedstruct.methods.options import HiddenUnits, Options
 from fedstruct.methods.view import View
 from fedstruct.models.decoupled import DecoupledGCN
@@ -26,7 +27,7 @@ class Computation(Protocol):
 
 
 def start_of(seed: int, what: str = "model") -> int:
-    """The number that names the start of a model in a run with this seed; the seed cannot be told from it."""
+    """The number that names the start of a model in a run with this seed."""
     return key("initialise", what, seed) >> 1
 
 
@@ -65,7 +66,7 @@ class MLPOptions(TrainingOptions):
 
 
 class DGCNOptions(MLPOptions):
-    layers_feature: int = Field(2, ge=0, description="L, the hops of the feature model over inner edges")
+    layers_feature: int = Field(2, ge=0, le=MOST_HOPS, description="L, the hops of the feature model over inner edges")
 
     @property
     def hops(self) -> int:

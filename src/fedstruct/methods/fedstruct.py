@@ -22,6 +22,7 @@ from fedstruct.federation.stack import Stack
 from fedstruct.federation.watch import Watch
 from fedstruct.graph.graph import TRAIN
 from fedstruct.graph.party_graph import PartyGraph
+from fedstruct.methods.divergence import must_be_finite
 from fedstruct.methods.embedding import Embedding
 from fedstruct.methods.evaluation import Counts, counted
 from fedstruct.methods.exchange import EXCHANGE, Sizes, acquire
@@ -38,7 +39,7 @@ from fedstruct.methods.fedstruct_messages import (
 from fedstruct.methods.fedstruct_options import FedStructOptions
 from fedstruct.methods.method import Method, Trained
 from fedstruct.methods.opening import BALANCING, announced, balance
-from fedstruct.methods.optimiser import Optimiser, must_be_finite
+from fedstruct.methods.optimiser import Optimiser
 from fedstruct.methods.structure_features import STRUCTURE_FEATURES, StructureFeatureParty, known_rows, share
 from fedstruct.methods.view import View
 from fedstruct.models.dropout import row_keys
@@ -112,12 +113,10 @@ class FedStruct(Method):
             for t in range(o.rounds):
                 question = Weights(t, theta.numpy(), embedding.rows)
                 gradient: Gradient = federation.sum(question, place, expected)  # type: ignore[assignment]
-                must_be_finite(gradient.loss, t)
                 optimiser.step(torch.from_numpy(gradient.theta) / labelled)
                 embedding.step(torch.from_numpy(gradient.structure) / labelled)
                 watch.advance(t + 1, o.rounds, loss=gradient.loss / labelled)
 
-        must_be_finite(float(theta.abs().max()), o.rounds)
         with watch.phase("evaluation"):
             rows = {name: t.columns for name, t in touched.items()}
             final = Evaluate(theta.numpy(), embedding.everywhere())
@@ -214,7 +213,10 @@ class FedStructSums(Stack):
         self.model.load(self._tensor(question.theta))
         logits = self._logits(h, z, structure, self.options.dropout, (self.draws, question.round))
         loss = torch.nn.functional.cross_entropy(logits, labels, self.class_weights, reduction="sum")
+        must_be_finite(loss.item(), "the loss", question.round)
         by_theta, by_structure = self.model.gradients(loss, structure)
+        for gradient in (by_theta, by_structure):
+            must_be_finite(gradient, "the gradient", question.round)
         return Gradient(loss.item(), by_theta.numpy(), by_structure.numpy())
 
     @torch.no_grad()

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from fedstruct.methods.exchange import StructureOptions
 from fedstruct.methods.feature_model import DGCNOptions, start_of
+from fedstruct.methods.hops import MOST_HOPS
 from fedstruct.methods.options import HiddenUnits
 from fedstruct.models.mlp import MLP
 
@@ -36,7 +37,7 @@ class FedStructOptions(StructureOptions, DGCNOptions):
         256, ge=1, description="numbers per node in S, but for hop2vec, which takes one per class"
     )
     structure_hidden: HiddenUnits = Field((256,), description="hidden units of the model over S")
-    return_steps: int = Field(50, ge=1, description="return probabilities of fedstar")
+    return_steps: int = Field(50, ge=1, le=MOST_HOPS, description="return probabilities of fedstar")
     inference: Literal["both", "structure", "features"] = Field("both", description="which part of the model judges")
 
     @model_validator(mode="before")

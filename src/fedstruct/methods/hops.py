@@ -8,13 +8,16 @@ from pydantic import Field, model_validator
 
 from fedstruct.methods.options import Options
 
+MOST_HOPS = 1000
+"""Far beyond any use: after so many hops every node of a graph has reached all that it can."""
+
 Beta = Annotated[float, Field(ge=-1e6, le=1e6)]
 
 
 class HopOptions(Options):
     """The hops of Ā, whether it is exchanged or only multiplied with."""
 
-    layers_structure: int = Field(5, ge=1, description="L_s, the hops of the combined adjacency")
+    layers_structure: int = Field(5, ge=1, le=MOST_HOPS, description="L_s, the hops of the combined adjacency")
     betas: tuple[Beta, ...] | None = Field(None, description="β_1 … β_Ls; by default the last is 1, the others 0")
 
     @model_validator(mode="after")

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from math import isfinite
-
 import torch
 from torch import Tensor
 from torch.optim.adam import adam
 from torch.optim.sgd import sgd
 
-from fedstruct.errors import FedstructError
-
-
-def must_be_finite(value: float, round: int) -> None:
-    """Training that diverges ends here, in words, and not in a model of NaN."""
-    if not isfinite(value):
-        raise FedstructError(f"training diverged by round {round}: the loss is not finite; lower lr or lr_structure")
+from fedstruct.methods.divergence import must_be_finite
 
 
 class Optimiser:
@@ -50,3 +42,4 @@ class Optimiser:
                     amsgrad=False, beta1=0.9, beta2=0.999, eps=1e-8, lr=rate, weight_decay=decay, maximize=False,
                     fused=True,
                 )  # fmt: skip
+            must_be_finite(parameters, "the model")

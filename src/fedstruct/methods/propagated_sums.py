@@ -19,9 +19,10 @@ from fedstruct.federation.message import Done, Message
 from fedstruct.federation.stack import Posts, Stack
 from fedstruct.graph.graph import TRAIN
 from fedstruct.methods.crossing import Way, ways
+from fedstruct.methods.divergence import must_be_finite
 from fedstruct.methods.evaluation import Counts, counted
 from fedstruct.methods.feature_part import FeaturePart, FeaturesAtHome, FeaturesCarried
-from fedstruct.methods.optimiser import Optimiser, must_be_finite
+from fedstruct.methods.optimiser import Optimiser
 from fedstruct.methods.propagated_messages import (
     Carry,
     CarryOn,
@@ -116,7 +117,10 @@ class PropagatedSums(Stack):
         """The sums that leave for each peer once this question is answered."""
         if self._way is None or isinstance(question, (Gather, CountArrived)):
             return {}
-        return self._way.told(self.values)
+        told = self._way.told(self.values)
+        for sums in told.values():
+            must_be_finite(sums, "what nodes carry", self._round)
+        return told
 
     @property
     def takes(self) -> dict[str, int]:
@@ -167,7 +171,7 @@ class PropagatedSums(Stack):
         z = self.values[nodes].requires_grad_()
         logits = z if self._training is None else self.features.logits(self._training) + z
         loss = torch.nn.functional.cross_entropy(logits, self._labels, self.class_weights, reduction="sum")
-        must_be_finite(loss.item(), self._round)
+        must_be_finite(loss.item(), "the loss", self._round)
         self._loss = loss.item()
         slope = torch.zeros_like(self.values).index_copy_(0, nodes, self.features.slope(loss, z))
         self._begin(self.backward, slope)
@@ -175,6 +179,7 @@ class PropagatedSums(Stack):
 
     def _gather(self) -> ModelGradient:
         theta = self.features.gradient(self.values)
+        must_be_finite(theta, "the gradient", self._round)
         if self.options.free:
             self._optimiser.step(self.values / self._labelled)
         self._round, self._hop, self._way = self._round + 1, -1, None

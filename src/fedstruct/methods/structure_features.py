@@ -98,10 +98,14 @@ class StructureFeatureParty(ExchangeParty):
     return_steps: int = 0
     """How many return probabilities; 0 for degrees alone."""
 
+    @answers(Sizes)
+    def begin(self, question: Sizes) -> Done:
+        done = super().begin(question)
+        self._diagonals = [self._diagonal()] if self.return_steps else []
+        return done
+
     @answers(Collect, after=Multiply)
     def collect(self, question: Collect) -> Done:
-        if question.hop == 2:
-            self._diagonals = [self._diagonal()]
         done = super().collect(question)
         if question.hop <= self.return_steps:
             self._diagonals.append(self._diagonal())
@@ -116,8 +120,7 @@ class StructureFeatureParty(ExchangeParty):
         degrees = np.diff(self.rows.indptr).astype(np.int32) - 1
         if not self.return_steps:
             return degrees, np.zeros((self.own.nodes, 0))
-        found = self._diagonals if self.return_steps > 1 else [self._diagonal()]
-        return degrees, np.stack(found[: self.return_steps], axis=1)
+        return degrees, np.stack(self._diagonals, axis=1)
 
     @answers(AskForRows, after=Sizes)
     def ask_for_rows(self, question: AskForRows) -> Done:

@@ -15,10 +15,10 @@ from fedstruct.federation.party import answers
 from fedstruct.federation.stack import Stack
 from fedstruct.graph.graph import TRAIN
 from fedstruct.graph.party_graph import PartyGraph
+from fedstruct.methods.divergence import must_be_finite
 from fedstruct.methods.evaluation import Counts, counted
 from fedstruct.methods.feature_model import Computation, GNNOptions, MLPOptions
 from fedstruct.methods.opening import OPENING, OpeningParty
-from fedstruct.methods.optimiser import must_be_finite
 from fedstruct.methods.view import View
 from fedstruct.models.flat import Flat
 
@@ -93,8 +93,9 @@ class ModelSums(Stack):
         computation, labels = self._training
         logits = computation.logits(self.model.module, self.options.dropout, (self.draws, round))
         loss = torch.nn.functional.cross_entropy(logits, labels, self.class_weights, reduction="sum")
-        must_be_finite(loss.item(), round)
+        must_be_finite(loss.item(), "the loss", round)
         (gradient,) = self.model.gradients(loss)
+        must_be_finite(gradient, "the gradient", round)
         return loss.item(), gradient
 
     @torch.no_grad()
@@ -119,7 +120,7 @@ class ModelParty(OpeningParty):
         super().__init__(own, parties)
         self.options = options
         self.draws = draws
-        """Names this run's dropout; the run's own seed would tell a party how everybody's nodes were drawn."""
+        """Names this run's dropout."""
         self.start = start
         """Where a model is not sent but begun here: names its start."""
         self._sums: ModelSums | None = None

@@ -6,6 +6,7 @@ Sums are added in the order in which scipy adds them, so that they agree with it
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -14,15 +15,35 @@ from numba import njit
 Loop = Callable[..., Any]
 
 
-def compiled(function: Loop) -> Loop:
-    """Compile at the first call, and keep the machine code for other processes where there is a folder to write to."""
+def part(function: Loop) -> Loop:
+    """Compile a loop that others call, at its first call; its machine code is kept where there is a folder for it."""
     try:
         return njit(function, cache=True)
     except RuntimeError:
         return njit(function)
 
 
-@compiled
+def compiled(function: Loop) -> Loop:
+    """Compile a loop that Python calls; Ctrl-C ends it as it ends anything else."""
+    loop = part(function)
+
+    @wraps(function)
+    def called(*arguments: Any) -> Any:
+        try:
+            return loop(*arguments)
+        except SystemError as error:
+            # What a signal raised in the meantime: numba gives a result all the same, which Python takes for a bug.
+            cause: BaseException | None = error
+            while isinstance(cause, SystemError):
+                cause = cause.__cause__
+            if isinstance(cause, KeyboardInterrupt):
+                raise KeyboardInterrupt from None
+            raise
+
+    return called
+
+
+@part
 def nth_largest(values, spare, n):
     """The n-th largest of the values, counted from 0, by quickselect. Overwrites both arrays.
 
@@ -45,7 +66,7 @@ def nth_largest(values, spare, n):
             return pivot
 
 
-@compiled
+@part
 def cut(values, rows, columns, width, budget, scratch):
     """Move the `budget` largest of a block's entries to its front; of equal ones those first in row and column order.
 
