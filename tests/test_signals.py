@@ -18,14 +18,18 @@ from fedstruct.structure.prune import pruned_product
 def test_a_signal_within_a_compiled_loop_is_ctrl_c():
     """Python looks for signals when the loop is done, and numba gives back what it computed all the same."""
     dense, whole = csr_array(np.ones((300, 300))), np.array([0, 300])
+
+    def multiply_on():
+        while True:
+            pruned_product(dense, dense, whole, whole, np.array([9]))
+
     pruned_product(dense, dense, whole, whole, np.array([9]))
     before = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
         for _ in range(5):
             signal.setitimer(signal.ITIMER_REAL, 0.01)
             with pytest.raises(KeyboardInterrupt):
-                while True:
-                    pruned_product(dense, dense, whole, whole, np.array([9]))
+                multiply_on()
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -9,9 +9,10 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
+from reprlib import repr as shortened
 from typing import Any
 
-from fedstruct.errors import FedstructError, shortened, unknown
+from fedstruct.errors import FedstructError, unknown
 from fedstruct.methods.central import Central
 from fedstruct.methods.evaluation import Counts, counted
 from fedstruct.methods.feature_model import MODELS
