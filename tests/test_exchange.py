@@ -6,7 +6,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedstruct as fs
-from fedstruct.methods.exchange import Blocks
+from fedstruct.errors import RefusedMessage
+from fedstruct.federation.local import LocalFederation
+from fedstruct.federation.watch import Watch
+from fedstruct.methods.exchange import (
+    EXCHANGE,
+    Blocks,
+    Collect,
+    ExchangeParty,
+    Multiply,
+    Sizes,
+    StructureOptions,
+    acquire,
+)
 from strategies import EXACT_WEIGHT, bounds, dense, exchange, looped, partitions, row_normalised
 
 
@@ -259,3 +271,43 @@ def test_the_rows_that_run_trains_on_are_those_of_the_exchange():
     fused = exchange(parts, layers_structure=5, prune=20)
     assert_same_rows(fused, exchange(parts, separate=True, layers_structure=5, prune=20))
     assert_same_rows(fused, exchange(parts, layers_structure=5, prune=20))
+
+
+@pytest.mark.parametrize(
+    "questions",
+    [
+        (Multiply(1),),
+        (Multiply(3),),
+        (Collect(2),),
+        (Multiply(2), Collect(3)),
+        (Multiply(2), Collect(2), Multiply(2)),
+        (Multiply(2), Collect(2), Collect(2)),
+        (Multiply(2), Collect(2), Multiply(3), Collect(3), Multiply(4)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("separate", [False, True])
+def test_a_party_counts_the_hops_of_the_exchange_itself(questions, separate):
+    """And gives nothing away beyond those that were agreed."""
+    parts = fs.partition.random(fs.generate.planted(nodes=30, degree=4, seed=0), 3)
+    structure, names = StructureOptions(layers_structure=3), tuple(p.name for p in parts.parties)
+    parties = [ExchangeParty(own, names, structure) for own in parts.parties]
+    federation = LocalFederation(parties, EXCHANGE, run="test", separate=separate)
+    federation.ask(Sizes(np.diff(bounds(parts))))
+    for question in questions[:-1]:
+        federation.ask(question)
+    sent = federation.books.sent(kind=Blocks).messages
+    with pytest.raises(RefusedMessage):
+        federation.ask(questions[-1])
+    assert federation.books.sent(kind=Blocks).messages == sent
+
+
+@pytest.mark.parametrize("greedy", [{"prune": 20}, {"prune_rule": "none"}], ids=str)
+def test_a_peer_that_sends_more_than_was_agreed_is_refused(greedy):
+    parts = fs.partition.random(fs.generate.planted(nodes=40, degree=12, seed=0), 2)
+    names, agreed = tuple(p.name for p in parts.parties), {"layers_structure": 3, "prune": 2}
+    structures = [StructureOptions(**agreed), StructureOptions(**{**agreed, **greedy})]
+    parties = [ExchangeParty(*each) for each in zip(parts.parties, [names] * 2, structures, strict=True)]
+    federation = LocalFederation(parties, EXCHANGE, run="test", separate=True)
+    with pytest.raises(RefusedMessage, match=r"Blocks\.columns has \d+ entries; at most \d+ are allowed"):
+        acquire(federation, structures[0], np.diff(bounds(parts)), Watch())

@@ -9,6 +9,7 @@ import fedstruct as fs
 from fedstruct.federation.local import LocalFederation
 from fedstruct.federation.watch import Watch
 from fedstruct.graph.graph import TEST, TRAIN
+from fedstruct.methods.embedding import Embedding
 from fedstruct.methods.exchange import acquire
 from fedstruct.methods.structure_features import share
 from fedstruct.models.flat import Flat
@@ -125,6 +126,42 @@ def test_return_probabilities_are_the_diagonals_of_the_first_powers(hops, steps,
     for party in parties:
         reached = np.unique(np.concatenate([party.wanted, np.arange(*party.starts[party.me : party.me + 2])]))
         np.testing.assert_allclose(party.returns_of[reached], expected[reached], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_rows_that_nobody_reaches_decay_as_the_others_do(decay):
+    """S is stepped as torch's Adam steps all of it; without decay it starts at zero, and unreached rows stay there."""
+    random = torch.Generator().manual_seed(0)
+    start = torch.randn(8, 3, generator=random, dtype=torch.float64) if decay else torch.zeros(8, 3).double()
+    reached = np.arange(8) % 2 == 0
+    ours = Embedding(start.clone(), reached, "adam", 0.1, decay)
+    theirs = start.clone().requires_grad_()
+    adam = torch.optim.Adam([theirs], lr=0.1, weight_decay=decay)
+    for _ in range(5):
+        theirs.grad = torch.zeros(8, 3).double()
+        theirs.grad[reached] = torch.randn(4, 3, generator=random, dtype=torch.float64)
+        ours.step(theirs.grad[reached].clone())
+        adam.step()
+    np.testing.assert_allclose(ours.everywhere(), theirs.detach(), rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(ours.rows, ours.everywhere()[reached])
+    assert (ours.everywhere()[~reached] != start.numpy()[~reached]).any() == (decay > 0)
+
+
+def test_in_a_run_rows_that_no_training_node_reaches_decay_where_there_is_a_model_over_s():
+    graph = fs.split(fs.generate.planted(nodes=60, classes=3, features=6, degree=2, seed=3), 0, train=0.02)
+    parts = fs.partition.random(graph, 3, seed=2)
+    start = made("hop2vec-mlp").options.embedding(60, 3, 4).numpy()
+    structure = fs.run(made("hop2vec-mlp"), parts, seed=4).trained.parameters["structure"]
+    assert (structure != start).any(axis=1).all()
+
+
+def test_under_a_model_s_starts_close_to_zero():
+    """At N(0, 0.05²); alone, at zero."""
+    start = fs.methods.FedStruct(features="hop2vec-mlp").options.embedding(1000, 3, 0)
+    assert start.shape == (1000, 256)
+    assert start.std().item() == pytest.approx(0.05, rel=0.01)
+    assert start.mean().item() == pytest.approx(0, abs=0.001)
+    assert not fs.methods.FedStruct().options.embedding(1000, 3, 0).any()
 
 
 @pytest.mark.parametrize("kind", KINDS)

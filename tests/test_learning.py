@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 import fedstruct as fs
 from fedstruct.errors import FedstructError
+from fedstruct.experiments import metrics
 from fedstruct.graph.graph import TEST, TRAIN, UNKNOWN, UNUSED, VALIDATION
 from fedstruct.methods.divergence import must_be_finite
 from fedstruct.methods.optimiser import Optimiser
@@ -293,3 +294,17 @@ def test_nobody_with_a_training_node_is_an_error_in_one_sentence():
     parts = fs.partition.by_vector(replace(graph, split=np.full(60, TEST, np.int8)), owners(graph))
     with pytest.raises(fs.FedstructError, match="nobody has a labelled node to train on"):
         fs.run(fs.methods.FedStruct(**OPTIONS), parts)
+
+
+@pytest.mark.parametrize("separate", [False, True])
+def test_a_result_measures_the_test_nodes_and_no_others(separate):
+    parts = fs.partition.random(fs.split(planted(nodes=300, classes=2), 0, train=0.1, validation=0.3), 3, 0)
+    result = fs.run(fs.methods.FedStruct(**{**OPTIONS, "rounds": 5}), parts, separate=separate, recall_at=10)
+    of = {split: result.trained.confusion[split] for split in (TRAIN, VALIDATION, TEST)}
+    for name, measure in (("test_accuracy", metrics.accuracy), ("macro_f1", metrics.macro_f1)):
+        assert getattr(result, name) == measure(of[TEST])
+        assert len({measure(confusion) for confusion in of.values()}) == 3, "the splits can be told apart"
+    assert result.validation_accuracy == metrics.accuracy(of[VALIDATION])
+    scores = result.trained.scores
+    assert result.auprc == metrics.auprc(scores[TEST]) != metrics.auprc(scores[VALIDATION])
+    assert result.recall == metrics.recall_at(scores[TEST], 10) != metrics.recall_at(scores[VALIDATION], 10)

@@ -432,6 +432,8 @@ def test_a_partys_own_split_comes_from_its_own_nodes():
     ]
     assert np.array_equal(party.with_own_split(3, 0.1, 0.2).split, split)
     assert not np.array_equal(party.with_own_split(4, 0.1, 0.2).split, split)
+    other = replace(party, name="party-9")
+    assert not np.array_equal(other.with_own_split(3, 0.1, 0.2).split, split), "parties draw each for themselves"
     for train, validation in ((0, 0.1), (0.5, 0.5), (0.1, -0.1), (1.5, 0.1)):
         with pytest.raises(FedstructError, match="do not leave a test set"):
             party.with_own_split(0, train, validation)

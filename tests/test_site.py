@@ -422,6 +422,7 @@ def test_posts_are_read_in_the_step_after_and_in_no_other():
     ask(site, 1, Tell("a", "!"))
     post(site, "b", 1, Note("hello"))
     assert heard(site, 4) == ""
+    assert not site._kept, "what nobody can read any more is forgotten"
     assert heard(site, 5) == ""
 
 

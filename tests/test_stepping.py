@@ -157,6 +157,32 @@ def test_each_site_writes_down_its_own_messages_only():
     assert sum(b.frame().height for b in books) == federation.books.frame().height
 
 
+@pytest.mark.parametrize("name", ["fedstruct", "fedstruct-propagated", "fedsgd-mlp"])
+def test_the_coordinators_own_book_is_the_same_however_parties_step(name):
+    """What it sent stands there as sent, and what it received as received."""
+    parts, books = parts_of(), []
+    names = tuple(p.name for p in parts.parties)
+    method = fs.methods.METHODS[name](rounds=2, feature_hidden=8)
+    for separate in (False, True):
+        parties = [method.party(own, names, 0) for own in parts.parties]
+        federation = LocalFederation(parties, method.sends, run="test", separate=separate)
+        method.train(federation, 0, Watch())
+        books.append(rows_of(federation.ledger))
+    assert books[0].equals(books[1])
+    sent = books[0].filter(pl.col("sender") == "coordinator")
+    assert set(sent["entry"]) == {"sent"}
+    assert 0 < sent.height < books[0].height
+
+
+@pytest.mark.parametrize("name", fs.methods.METHODS)
+def test_every_run_drops_other_units_and_every_party_of_a_run_the_same(name):
+    method, parts = fs.methods.METHODS[name](), parts_of()
+    names = tuple(p.name for p in parts.parties)
+    draws = [{method.party(own, names, seed).draws for own in parts.parties} for seed in range(5)]
+    assert [len(of_run) for of_run in draws] == [1] * 5
+    assert len(set.union(*draws)) == 5
+
+
 def same(one, other):
     """Bit for bit: parameters, counts, history, ledger."""
     return (
