@@ -366,10 +366,26 @@ def test_a_data_folder_that_is_none(monkeypatch):
     ],
 )
 def test_what_cannot_be_understood_is_said_to_be_so(arguments, named):
-    said = typed(*arguments)
-    assert (said.code, said.out) == (2, "")
-    assert named in said.err
-    assert "Traceback" not in said.err
+    assert_one_sentence(typed(*arguments), named)
+
+
+def test_a_flag_or_a_command_suggests_the_nearest():
+    assert_one_sentence(typed("run", "cora", "--partys", "3"), "unknown flag '--partys': did you mean '--parties'?")
+    assert_one_sentence(typed("lager", "."), "unknown command 'lager': did you mean 'ledger'?")
+
+
+def test_without_a_command_help_is_shown():
+    said = typed()
+    assert said.code == 2
+    assert "ledger" in said.out
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device here is always full")
+@pytest.mark.parametrize("to", ["2>/dev/full", "2>&-"])
+@pytest.mark.parametrize("mistake", ["run none.npz", "run cora --partys 3"])
+def test_a_mistake_is_told_by_the_code_where_nobody_reads_the_sentence(to, mistake):
+    command = f"{sys.executable} -m fedstruct {mistake} {to}"
+    assert subprocess.run(["sh", "-c", command], timeout=100, check=False).returncode == 2
 
 
 def test_mistakes_in_a_process_of_their_own(here, graph):

@@ -14,6 +14,7 @@ import typer
 from fedstruct.cli.compare import compare
 from fedstruct.cli.demo import demo
 from fedstruct.cli.look import datasets, ledger
+from fedstruct.cli.mistakes import UsageError, sentence
 from fedstruct.cli.options import fail
 from fedstruct.cli.partition import partition
 from fedstruct.cli.report import report
@@ -23,10 +24,11 @@ from fedstruct.cli.tables import generate, import_
 from fedstruct.cli.tune import tune
 from fedstruct.errors import FedstructError
 
+PROGRAM = "fedstruct"
+
 app = typer.Typer(
-    name="fedstruct",
+    name=PROGRAM,
     help="Train one node classifier on one graph with many owners, and see what each owner learned.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     epilog="Examples: [bold]fedstruct demo[/bold] · [bold]fedstruct run cora --seeds 10[/bold]",
@@ -85,7 +87,12 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")
     try:
         _check_text(sys.argv)
-        app()
+        if len(sys.argv) == 1:
+            app(["--help"], prog_name=PROGRAM, standalone_mode=False)
+            sys.exit(2)
+        sys.exit(app(prog_name=PROGRAM, standalone_mode=False))
+    except UsageError as error:
+        fail(str(sentence(error, sys.argv[1:])), 2)
     except FedstructError as error:
         fail(str(error), 2)
     except MemoryError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -74,7 +75,12 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def fail(sentence: str, code: int) -> NoReturn:
-    sys.stderr.write(f"fedstruct: {' '.join(sentence.splitlines())}\n")
+    with suppress(OSError, AttributeError):  # nobody listens: stderr is full, or closed and None; the code still tells
+        sys.stderr.write(f"fedstruct: {' '.join(sentence.splitlines())}\n")
+        sys.stderr.flush()
+        sys.exit(code)
+    # What is left to be written would fail once more at the end of the process, and change the code.
+    sys.stderr = None  # type: ignore[assignment]
     sys.exit(code)
 
 
