@@ -80,7 +80,7 @@ def fail(sentence: str, code: int) -> NoReturn:
         sys.stderr.flush()
         sys.exit(code)
     # What is left to be written would fail once more at the end of the process, and change the code.
-    sys.stderr = None  # type: ignore[assignment]
+    sys.stderr = None
     sys.exit(code)
 
 
