@@ -14,6 +14,7 @@ import typer
 from fedstruct.cli.compare import compare
 from fedstruct.cli.demo import demo
 from fedstruct.cli.look import datasets, ledger
+from fedstruct.cli.methods import methods
 from fedstruct.cli.mistakes import UsageError, sentence
 from fedstruct.cli.options import fail
 from fedstruct.cli.partition import partition
@@ -59,6 +60,7 @@ EXAMPLES: dict[Callable[..., None], list[str]] = {
     ],
     ledger: ["fedstruct ledger runs/cora-fedstruct-… --party party-1"],
     report: ["fedstruct report runs/cora-fedstruct-…", "fedstruct report runs/cora-compare-… --out compare.html"],
+    methods: ["fedstruct methods", "fedstruct methods fedstruct --dataset cora"],
     datasets: ["FEDSTRUCT_DATA=~/graphs fedstruct datasets"],
     import_: [
         "fedstruct import accounts.csv payments.csv --owner bank --label illicit --weight amount --time day",

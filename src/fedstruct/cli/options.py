@@ -47,7 +47,10 @@ Inference = Annotated[
     ),
 ]
 OptionsOf = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="An option of the method; repeatable.")
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="KEY=VALUE", help="An option of the method; repeatable. `fedstruct methods NAME` lists them."
+    ),
 ]
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Processes that train at once. [dim]default: one for each core[/dim]")
