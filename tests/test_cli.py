@@ -828,8 +828,8 @@ def test_a_damaged_dataset_is_named_and_the_others_are_listed(tmp_path):
     rows = {row["name"]: row for row in strictly(said.out)["datasets"]}
     assert rows["cora"]["nodes"] == 50
     assert "citeseer.npz cannot be read as an .npz graph: it is damaged" in rows["citeseer"]["problem"]
-    shown = words(typed("datasets").out)
-    assert "citeseer.npz cannot be read as an .npz graph: it is damaged" in shown
+    shown = "".join(typed("datasets").out.split())  # a long path may be broken anywhere
+    assert "citeseer.npzcannotbereadasan.npzgraph:itisdamaged" in shown
 
 
 def test_datasets_are_listed_with_their_figures_and_where_they_were_found(tmp_path):
