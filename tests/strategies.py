@@ -14,6 +14,7 @@ from fedstruct.federation.local import LocalFederation, LocalTransport
 from fedstruct.federation.site import Site
 from fedstruct.federation.transport import COORDINATOR
 from fedstruct.federation.watch import Watch
+from fedstruct.graph.party_graph import Border
 from fedstruct.methods.exchange import EXCHANGE, Blocks, ExchangeParty, StructureOptions, acquire
 from fedstruct.methods.fedstruct import Reach
 from fedstruct.methods.opening import announced
@@ -153,3 +154,9 @@ def ready(method, parts, seed=0, separate=False):
 def keep_mask(rows, width, rate, *when):
     """Which units dropout keeps, rows × width."""
     return dropped_relu(torch.ones(len(rows), width), rows, rate, *when) > 0
+
+
+def with_peer(border, peer):
+    """The part of a border that is shared with one peer."""
+    at = border.peer == peer
+    return Border(border.own[at], border.peer[at], border.node[at], border.weight[at])

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedstruct as fs
-from strategies import bounds, exchange, looped, partitions, row_normalised
+from strategies import bounds, exchange, looped, partitions, row_normalised, with_peer
 
 PRUNINGS = st.one_of(
     st.just({"prune_rule": "none"}), st.builds(lambda p: {"prune_rule": "block", "prune": p}, st.integers(1, 9))
@@ -30,7 +30,7 @@ def attack(own, parties, sizes, received):
     for sender, blocks in received.items():
         if sender == own.name:
             continue
-        border = own.outgoing.with_peer(own.peers.index(sender))
+        border = with_peer(own.outgoing, own.peers.index(sender))
         edges = defaultdict(list)
         for mine, theirs, weight in zip(border.own, border.node, border.weight, strict=True):
             edges[int(mine)].append((int(theirs), weight))

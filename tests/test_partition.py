@@ -14,7 +14,7 @@ from fedstruct.graph.generate import planted
 from fedstruct.graph.graph import Graph
 from fedstruct.graph.partition import read_owners, write_owners
 from fedstruct.graph.party_graph import Border
-from strategies import graphs, partitions
+from strategies import graphs, partitions, with_peer
 
 
 def rebuilt(parts, borders):
@@ -99,8 +99,8 @@ def test_a_border_edge_is_known_to_its_two_owners_and_to_nobody_else(parts):
     for party in parts.parties:
         for i, peer in enumerate(party.peers):
             other = next(p for p in parts.parties if p.name == peer)
-            mine = replace(party, outgoing=party.outgoing.with_peer(i))
-            theirs = replace(other, incoming=other.incoming.with_peer(other.peers.index(party.name)))
+            mine = replace(party, outgoing=with_peer(party.outgoing, i))
+            theirs = replace(other, incoming=with_peer(other.incoming, other.peers.index(party.name)))
             assert edges(parts, mine, "outgoing") == edges(parts, theirs, "incoming")
 
 
