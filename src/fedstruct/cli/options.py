@@ -9,6 +9,8 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
+from fedstruct.experiments.visible import visible
+
 DATASET = "A name that `fedstruct datasets` lists, say cora or consortium:banks=5,cross=0.3, or an .npz file."
 
 Dataset = Annotated[str, typer.Argument(help=DATASET, metavar="DATASET")]
@@ -74,7 +76,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def fail(sentence: str, code: int) -> NoReturn:
-    sys.stderr.write(f"fedstruct: {' '.join(sentence.splitlines())}\n")
+    sys.stderr.write(f"fedstruct: {visible(' '.join(sentence.splitlines()))}\n")
     sys.exit(code)
 
 

@@ -13,14 +13,25 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
+from fedstruct.experiments.visible import visible
 from fedstruct.federation.watch import Watch
 from fedstruct.graph import datasets, generators
 
 PIPED = 100
 """Columns where there is no terminal whose width could be asked for."""
 
-out = Console(highlight=False)
+
+class Terminal(Console):
+    """A console that shows text from outside, and never obeys it."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Every text passes here, of tables also, before its width is measured."""
+        return super().render_str(visible(text), **how)
+
+
+out = Terminal(highlight=False)
 if not out.is_terminal and "COLUMNS" not in os.environ:
     out.width = PIPED
 
@@ -76,7 +87,7 @@ class Bar(Watch):
         self._progress.update(self._phase, completed=done, total=of, note=note)
 
     def finished(self, accuracy: float | None, of: str = "last", what: str = "test accuracy") -> None:
-        self._progress.update(self._runs, advance=1, note=f"{of} {what.replace('_', ' ')} {percent(accuracy)}")
+        self._progress.update(self._runs, advance=1, note=f"{visible(of)} {what.replace('_', ' ')} {percent(accuracy)}")
 
 
 @contextmanager
