@@ -43,7 +43,7 @@ def import_(
     from rich.markup import escape
 
     from fedstruct.errors import FedstructError
-    from fedstruct.experiments.show import say, working
+    from fedstruct.experiments.show import command, quoted, say, working
     from fedstruct.experiments.show_tables import imported, imported_table
     from fedstruct.graph import ibm, npz
     from fedstruct.graph.table import Table
@@ -72,8 +72,11 @@ def import_(
         print_json(told)
         return
     imported_table(told)
-    path = escape(str(out))
-    say(f"\nWritten to {path}. Next: [bold]fedstruct partition {path}[/bold], then [bold]fedstruct run {path}[/bold]")
+    path = quoted(out)
+    say(f"\nWritten to {escape(path)}. Next:\n")
+    command(f"fedstruct partition {path}")
+    if told["unknown"] < told["nodes"]:
+        command(f"fedstruct run {path}")
 
 
 def generate(
@@ -85,7 +88,7 @@ def generate(
     from rich.markup import escape
 
     from fedstruct.errors import FedstructError
-    from fedstruct.experiments.show import say
+    from fedstruct.experiments.show import command, quoted, say
     from fedstruct.graph import generators
     from fedstruct.graph.tables import Tables
 
@@ -93,12 +96,13 @@ def generate(
     if not isinstance(made, Tables):
         raise FedstructError(f"{generators.family(dataset)} makes a graph and no tables; train on it by its name")
     nodes, edges = made.write(out)
-    command = f"fedstruct import {nodes} {edges} {made.flags()}"
+    next_one = f"fedstruct import {quoted(nodes)} {quoted(edges)} {made.flags()}"
     if as_json:
-        print_json({"dataset": dataset, "nodes": str(nodes), "edges": str(edges), "import": command})
+        print_json({"dataset": dataset, "nodes": str(nodes), "edges": str(edges), "import": next_one})
         return
-    say(f"{len(made.nodes):,} {made.nodes.name} are in {escape(str(nodes))}, {len(made.edges):,} {made.edges.name} in "
-        f"{escape(str(edges))}. Next:\n\n[bold]{escape(command)}[/bold]")  # fmt: skip
+    say(f"{len(made.nodes):,} {made.nodes.name} are in {escape(quoted(nodes))}, {len(made.edges):,} {made.edges.name} "
+        f"in {escape(quoted(edges))}. Next:\n")  # fmt: skip
+    command(next_one)
 
 
 def _columns(text: str | None) -> list[str] | None:

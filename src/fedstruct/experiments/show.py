@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isnan
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from rich.console import Console
@@ -38,6 +39,16 @@ if not out.is_terminal and "COLUMNS" not in os.environ:
 
 def say(text: str) -> None:
     out.print(text)
+
+
+def command(typed: str) -> None:
+    """A command on a line of its own, however long, so that it can be copied."""
+    out.print(f"[bold]{escape(typed)}[/bold]", soft_wrap=True)
+
+
+def quoted(path: Path) -> str:
+    """A path as a shell takes it."""
+    return quote(str(path))
 
 
 def items(sentences: list[str]) -> None:

@@ -51,7 +51,9 @@ def imported_table(told: dict[str, Any]) -> None:
         "nodes": f"{told['nodes']:,}",
         "edges": f"{told['edges']:,}, {direction}{weight}",
         "features": f"{told['features']:,}, from {', '.join(map(brief, told['feature_columns'])) or 'no column'}",
-        "classes": f"{_named(told['classes'])}; {told['unknown']:,} unknown",
+        "classes": f"{_named(told['classes'])}; {told['unknown']:,} unknown"
+        if told["unknown"] < told["nodes"]
+        else "none: no node has a label, so nothing can be trained; see to the column of labels, or name another",
         "owners": "not said; parties are drawn at random" if told["owners"] is None else _named(told["owners"]),
         "times": "not said" if told["time"] is None else f"from {told['time']}: --split time can be used",
     }
