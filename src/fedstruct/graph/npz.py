@@ -71,6 +71,9 @@ def write(graph: Graph, path: Path) -> None:
     """Write a graph so that `read` gives it back; undirected edges are stored once."""
     for name in graph.attributes.keys() & (RESERVED | OTHER_NAMES.keys()):
         raise FedstructError(f"an attribute cannot be called '{name}', which means something else in a file; rename it")
+    for name in graph.attributes:
+        if "\0" in name or name.endswith(".npy"):
+            raise FedstructError(f"an attribute cannot be called {name!r}, which a file could not keep; rename it")
     a = graph.adjacency.tocoo()
     u, v = a.coords
     once = np.ones(len(u), bool) if graph.directed else u <= v
@@ -95,7 +98,11 @@ def write(graph: Graph, path: Path) -> None:
         arrays["split"] = graph.split
     arrays |= {role: np.array(named) for role in ROLES if (named := getattr(graph, role)) is not None}
     path.parent.mkdir(parents=True, exist_ok=True)
-    np.savez_compressed(path, allow_pickle=False, **arrays)
+    # Not by savez_compressed, whose own parameters would take attributes of their names.
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, values in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asanyarray(values), allow_pickle=False)
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:
