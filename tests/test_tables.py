@@ -299,7 +299,10 @@ def test_separators_and_marks_of_other_programs_are_understood(files, here):
 
 TEXTS = {
     "a heading twice": (b"id,fraud,fraud\na,0,1\n", "has two columns called 'fraud'; rename one of them"),
-    "a row that is too short": (b"id,fraud,age\na,0,1\nb,1\n", "row 2: it has 2 fields, but the heading names 3 columns"),
+    "a row that is too short": (
+        b"id,fraud,age\na,0,1\nb,1\n",
+        "row 2: it has 2 fields, but the heading names 3 columns",
+    ),
     "a row that is too long": (b"id,fraud\na,0\nb,1,2\n", "row 2: it has 3 fields, but the heading names 2 columns"),
     "an empty row": (b"id,fraud\n\na,0\n", "row 1: it is empty, but the heading names 2 columns"),
     "rows after a field of two lines": (b'id,fraud\na,"x\ny"\nb\n', "row 2: it has 1 field, but"),
@@ -310,7 +313,10 @@ TEXTS = {
     "Latin-1 above": (b"id,fr\xe4ud\na,no\n", "the heading of the table nodes.csv is not UTF-8 text"),
     "another separator": (b"id|fraud\na|0\n", "the heading of the table nodes.csv looks separated by '|'; put one of"),
     "two separators": (b"id;fraud,age\na;0,1\n", "looks separated by ';' and by ','"),
-    "another one below": (b"id,fraud\na;0\n", "row 1: it has 1 field, but the heading names 2 columns; it looks separated by ';'"),
+    "another one below": (
+        b"id,fraud\na;0\n",
+        "row 1: it has 1 field, but the heading names 2 columns; it looks separated by ';'",
+    ),
 }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isnan
 from pathlib import Path
-from shlex import quote
+from shlex import join
 from typing import Any
 
 from rich.console import Console
@@ -41,14 +41,14 @@ def say(text: str) -> None:
     out.print(text)
 
 
-def command(typed: str) -> None:
-    """A command on a line of its own, however long, so that it can be copied."""
-    out.print(f"[bold]{escape(typed)}[/bold]", soft_wrap=True)
+def line(text: str) -> None:
+    """What names a path or a command: one line however long, so that it can be copied."""
+    out.print(text, soft_wrap=True)
 
 
-def quoted(path: Path) -> str:
-    """A path as a shell takes it."""
-    return quote(str(path))
+def shell(*words: str | Path) -> str:
+    """A command, or a path alone, as a shell takes it."""
+    return escape(join(map(str, words)))
 
 
 def items(sentences: list[str]) -> None:
@@ -211,7 +211,7 @@ def dataset_table(rows: list[dict[str, Any]], made: list[dict[str, Any]]) -> Non
         items([f"{row['name']}: {row['about']} By default, {defaults}."])
     say("")
     if folders:
-        say(f"Found in {escape(' and '.join(folders))}; → marks directed edges.")
+        line(f"Found in {escape(' and '.join(folders))}; → marks directed edges.")
     if any(r["found"] is None for r in rows):
         say(
             "Dimmed: downloaded when first used, if it can be. Or put NAME.npz into a folder and set "

@@ -112,7 +112,7 @@ def _read(path: Path) -> polars.DataFrame:
     if not path.exists():
         raise FedstructError(f"there is no table {path}; check its path")
     try:
-        return polars.read_parquet(path)
+        return polars.read_parquet(path, glob=False)
     except (OSError, polars.exceptions.PolarsError) as error:
         why = str(error).strip().splitlines()[0]
         raise FedstructError(f"the table {path} cannot be read: {why}") from None

@@ -59,7 +59,13 @@ def read_rows(path: Path, columns: Sequence[str], separator: str = ",") -> polar
     try:
         # As text, so that 007 stays what it is; a column that must hold numbers is read as such later.
         frame = polars.read_csv(
-            path, has_header=False, skip_rows=1, new_columns=list(columns), infer_schema=False, separator=separator
+            path,
+            has_header=False,
+            skip_rows=1,
+            new_columns=list(columns),
+            infer_schema=False,
+            separator=separator,
+            glob=False,
         )
     except polars.exceptions.NoDataError:
         return polars.DataFrame(schema=dict.fromkeys(columns, polars.String))

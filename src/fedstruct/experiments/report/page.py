@@ -36,7 +36,14 @@ def page(told: dict[str, Any]) -> str:
         loader=PackageLoader("fedstruct.experiments.report", "templates"),
         autoescape=True, undefined=StrictUndefined, finalize=seen, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    templates.filters |= {"percent": percent, "size": size, "spread": spread, "shade": shade, "largest": largest, "name": name}
+    templates.filters |= {
+        "percent": percent,
+        "size": size,
+        "spread": spread,
+        "shade": shade,
+        "largest": largest,
+        "name": name,
+    }
     runs = told["runs"]
     blocks, left_out = list[tuple[dict[str, Any], Markup]](), list[str]()
     room = ROOM_FOR_RUNS
