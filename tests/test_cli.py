@@ -238,7 +238,7 @@ MISTAKES = {
     "a run folder whose name is no text": (run("--out", "run\udcff"), "'run\\udcff' is not UTF-8 text"),
     "prune of 0": (run("--set", "prune=0"), "'prune' is 0, but it should be greater than or equal to 1"),
     "layers_structure of 0": (run("--set", "layers_structure=0"), "'layers_structure' is 0, but it should be"),
-    "a word for a number": (run("--set", "rounds=many"), "'rounds' is 'many', but it should be a valid integer"),
+    "a word for a number": (run("--set", "rounds=many"), "'rounds' is 'many', but it should be a whole number"),
     "no such choice": (run("--set", "prune_rule=blocks"), "'prune_rule' is 'blocks', but it should be 'block'"),
     "betas for other hops": (
         run("--set", "betas=[1]", "--set", "layers_structure=2"),
@@ -299,7 +299,7 @@ MISTAKES = {
     ),
     "a setting of the wrong type": (
         a_file("run.toml", 'parties = "three"\n', "run", "GRAPH", "--config", "run.toml"),
-        "'parties' is 'three', but it should be a valid integer",
+        "'parties' is 'three', but it should be a whole number",
     ),
     "options that are no table": (
         a_file("run.toml", "options = 3\n", "run", "GRAPH", "--config", "run.toml"),

@@ -1,15 +1,18 @@
 """Methods side by side: the same parts for each, paired figures, and a folder that holds every run."""
 
+import shutil
 import tomllib
 from collections import namedtuple
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from unittest.mock import patch
 
 import numpy as np
 import polars
 import pytest
 
 from command import assert_one_sentence, started, strictly, typed, words
+from fedstruct.experiments.bench import Bench
 from fedstruct.experiments.config import Experiment
 from fedstruct.experiments.presets import PRESETS, recipe, tables
 from fedstruct.experiments.study import chosen
@@ -127,12 +130,67 @@ def test_the_configuration_of_a_method_gives_its_runs_again(compared):
 def test_two_processes_tell_what_one_tells(compared, graph, here):
     said = started("compare", graph, "--methods", METHODS_HERE, "--seeds", 3, *QUICK, "--jobs", 2, "--json")
     assert (said.code, said.err) == (0, "")
-    for one, two in zip(compared.told["methods"], strictly(said.out)["methods"], strict=True):
+    same(compared.told, strictly(said.out))
+
+
+def same(one, two):
+    """Two comparisons tell the same, but for what is measured."""
+    for left, right in zip(one["methods"], two["methods"], strict=True):
         measured = ("runs", "cpu_seconds")
-        assert {k: v for k, v in one.items() if k not in measured} == {
-            k: v for k, v in two.items() if k not in measured
+        assert {k: v for k, v in left.items() if k not in measured} == {
+            k: v for k, v in right.items() if k not in measured
         }
-        assert [figures(run) for run in one["runs"]] == [figures(run) for run in two["runs"]]
+        assert [figures(run) for run in left["runs"]] == [figures(run) for run in right["runs"]]
+
+
+def stopping(after):
+    """Stops the runs like Ctrl-C after so many, and counts those that are done."""
+    done, one = [], Bench.one
+
+    def counted(self, experiment, method, seed, *more):
+        if len(done) == after:
+            raise KeyboardInterrupt
+        done.append((experiment.method, seed))
+        return one(self, experiment, method, seed, *more)
+
+    return done, patch.object(Bench, "one", counted)
+
+
+@pytest.mark.parametrize("after", [1, 7])
+def test_a_comparison_that_was_stopped_goes_on_with_what_is_missing(after, compared, graph, here):
+    typing = ("compare", graph, "--methods", METHODS_HERE, "--seeds", 3, *QUICK, "--jobs", 1, "--out", "part part")
+    first, stop = stopping(after)
+    with stop:
+        said = typed(*typing)
+    assert said.code == 130
+    assert f"{after} of 15 runs are in part part; the same with --out 'part part' goes on" in said.err
+    second, counting = stopping(None)
+    with counting:
+        said = typed(*typing, "--json")
+    assert (said.code, said.err) == (0, "")
+    assert len(second) == 15 - after
+    assert not set(first) & set(second)
+    same(strictly(said.out), compared.told)
+    same(strictly((here / "part part" / "result.json").read_text()), compared.told)
+
+
+def test_a_finished_comparison_is_not_done_again_and_another_one_is_refused(compared, graph, here):
+    shutil.copytree(compared.folder, here / "copy")
+    typing = ("compare", graph, "--methods", METHODS_HERE, "--seeds", 3, *QUICK, "--jobs", 1, "--out", "copy")
+    done, counting = stopping(None)
+    with counting:
+        same(strictly(typed(*typing, "--json").out), compared.told)
+    assert done == []
+    for more in (("--seeds", 2), ("--set", "rounds=4"), ("--methods", "fedsgd-mlp,fedstruct")):
+        assert_one_sentence(typed(*typing, *more), "copy holds runs of another config.toml; give another --out")
+
+
+def test_a_comparison_that_was_stopped_before_its_first_run_has_saved_nothing(graph, here):
+    _, stop = stopping(0)
+    with stop:
+        said = typed("compare", graph, "--methods", METHODS_HERE, *QUICK, "--jobs", 1, "--out", "none")
+    assert said == (130, "", "fedstruct: stopped; nothing was saved\n")
+    assert list(here.iterdir()) == []
 
 
 def test_what_people_see(graph, compared):

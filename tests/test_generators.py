@@ -52,7 +52,11 @@ def test_a_name_makes_the_graph_of_its_parameters():
     ("name", "expected"),
     [
         ("consortium:bankz=3", "unknown parameter of consortium 'bankz': did you mean 'banks'?"),
-        ("consortium:banks=two", "parameter of consortium 'banks' is 'two', but it should be a valid integer"),
+        ("consortium:banks=5;cross=1", "has a ';' at 'banks=5;cross=1': parameters have commas between them"),
+        ("consortium:banks=true", "parameter of consortium 'banks' is 'true', but it should be a whole number"),
+        ("consortium:banks=2.5", "parameter of consortium 'banks' is 2.5, but it should be a whole number"),
+        ("consortium:cross=much", "parameter of consortium 'cross' is 'much', but it should be a number"),
+        ("consortium:banks=two", "parameter of consortium 'banks' is 'two', but it should be a whole number"),
         ("consortium:banks=2.5", "parameter of consortium 'banks' is 2.5"),
         ("consortium:banks=-1", "parameter of consortium 'banks' is -1, but it should be greater than or equal to 1"),
         ("consortium:cross=nan", "parameter of consortium 'cross' is 'nan', but it should be a finite number"),

@@ -1,6 +1,7 @@
 """Graph files: what is written is read again, and a file that is not right is refused in one sentence."""
 
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,6 +70,22 @@ def test_a_graph_survives_its_file(tmp_path, graph):
     read = npz.read(tmp_path / "some.npz")
     same_graph(graph, read)
     assert read.name == "some"
+
+
+@pytest.mark.parametrize("name", ["file", "allow_pickle", "args", "kwds", "self", "", "a b/c", "é\x1b", "../up"])
+def test_an_attribute_of_any_name_survives_its_file(tmp_path, name):
+    graph = replace(planted(nodes=20), attributes={name: np.arange(20)}, owner_attribute=name)
+    npz.write(graph, tmp_path / "some.npz")
+    read = npz.read(tmp_path / "some.npz")
+    same_graph(graph, read)
+    assert read.owner_attribute == name
+
+
+@pytest.mark.parametrize("name", ["a\0b", "ids.npy"])
+def test_an_attribute_that_a_file_could_not_keep_is_refused(tmp_path, name):
+    with pytest.raises(FedstructError, match="an attribute cannot be called"):
+        npz.write(replace(planted(nodes=20), attributes={name: np.arange(20)}), tmp_path / "some.npz")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_graph_of_many_classes_survives_its_file(tmp_path):

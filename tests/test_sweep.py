@@ -131,6 +131,13 @@ def test_a_sweep_that_was_stopped_goes_on_with_what_is_missing(swept, graph, her
         assert one == two
 
 
+def test_a_sweep_that_was_stopped_before_its_first_run_has_saved_nothing(graph, here):
+    with patch.object(Bench, "one", side_effect=KeyboardInterrupt):
+        said = typed("sweep", graph, *TYPED, *QUICK, "--out", "none")
+    assert said == (130, "", "fedstruct: stopped; nothing was saved\n")
+    assert list(here.iterdir()) == []
+
+
 def test_what_was_not_saved_in_full_is_done_again(swept, graph, here):
     shutil.copytree(swept.folder, here / "torn")
     (here / "torn" / "local-mlp,train=0.1" / "result.json").unlink()

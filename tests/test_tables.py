@@ -297,6 +297,54 @@ def test_separators_and_marks_of_other_programs_are_understood(files, here):
     assert graph.labels.tolist() == [0, -1, 1]
 
 
+TEXTS = {
+    "a heading twice": (b"id,fraud,fraud\na,0,1\n", "has two columns called 'fraud'; rename one of them"),
+    "a row that is too short": (
+        b"id,fraud,age\na,0,1\nb,1\n",
+        "row 2: it has 2 fields, but the heading names 3 columns",
+    ),
+    "a row that is too long": (b"id,fraud\na,0\nb,1,2\n", "row 2: it has 3 fields, but the heading names 2 columns"),
+    "an empty row": (b"id,fraud\n\na,0\n", "row 1: it is empty, but the heading names 2 columns"),
+    "rows after a field of two lines": (b'id,fraud\na,"x\ny"\nb\n', "row 2: it has 1 field, but"),
+    "a quotation mark left open": (b'id,fraud\na,0\nb,"1\nc,0\n', "row 2: it has a quotation mark that is not closed"),
+    "a quotation mark amid a field": (b'id,fraud\na,0\nb,1"\nc,0\n', "row 2: it has a quotation mark that is"),
+    "a heading left open": (b'id,"fraud\na,0\n', "the heading of the table nodes.csv has a quotation mark"),
+    "Latin-1 below": (b"id,fraud\na,no\nb,caf\xe9\n", "row 2: it is not UTF-8 text; save the table as UTF-8"),
+    "Latin-1 above": (b"id,fr\xe4ud\na,no\n", "the heading of the table nodes.csv is not UTF-8 text"),
+    "another separator": (b"id|fraud\na|0\n", "the heading of the table nodes.csv looks separated by '|'; put one of"),
+    "two separators": (b"id;fraud,age\na;0,1\n", "looks separated by ';' and by ','"),
+    "another one below": (
+        b"id,fraud\na;0\n",
+        "row 1: it has 1 field, but the heading names 2 columns; it looks separated by ';'",
+    ),
+}
+
+
+@pytest.mark.parametrize("mistake", TEXTS)
+def test_a_text_that_is_no_table_is_refused_by_its_row(mistake, files, here):
+    content, expected = TEXTS[mistake]
+    (here / "nodes.csv").write_bytes(content)
+    said = typed("import", "nodes.csv", "payments.csv", "--label", "fraud")
+    assert_one_sentence(said, expected)
+    assert "nodes.csv" in said.err
+
+
+def test_a_separator_within_quotes_is_a_letter(files, here):
+    (here / "accounts.csv").write_bytes(b'"id";"income, EUR";"kind, again";fraud\n007;1;"a;b";0\n7;2;;1\nc;3;"a;b";\n')
+    frame = Table.of("accounts.csv", "accounts").frame
+    assert frame.columns == ["id", "income, EUR", "kind, again", "fraud"]
+    assert frame["kind, again"].to_list() == ["a;b", None, "a;b"]
+    assert frame["fraud"].to_list() == ["0", "1", None]
+
+
+def test_a_graph_without_a_label_says_so_when_it_is_imported(files, here):
+    ACCOUNTS.with_columns(fraud=polars.lit(None, polars.String)).write_csv(here / "accounts.csv")
+    said = typed("import", *files)
+    assert (said.code, said.err) == (0, "")
+    assert "none: no node has a label, so nothing can be trained" in words(said.out)
+    assert "fedstruct run" not in said.out
+
+
 def test_generated_tables_import_as_the_graph_of_their_name(here):
     name = "consortium:banks=2,accounts=200,illicit=0.05,seed=4"
     said = typed("generate", name, "--out", "banks", "--json")
@@ -323,8 +371,8 @@ def test_mistakes_of_an_import_are_one_sentence_and_leave_nothing(files, here):
     for arguments, expected in [
         (["none.csv", "payments.csv"], "there is no table none.csv"),
         (["empty.csv", "payments.csv"], "empty.csv has no heading"),
-        (["image.csv", "payments.csv"], "image.csv has no heading"),
-        (["ragged.csv", "payments.csv"], "ragged.csv cannot be read"),
+        (["image.csv", "payments.csv"], "the heading of the table image.csv is not UTF-8 text"),
+        (["ragged.csv", "payments.csv"], "ragged.csv, row 2: it has 4 fields, but the heading names 2 columns"),
         (["broken.parquet", "payments.csv"], "broken.parquet cannot be read"),
         (["folder", "payments.csv"], "the table folder cannot be read"),
         (["accounts.csv"], "accounts.csv is no table of IBM's payments, so a second table must say what the edges are"),

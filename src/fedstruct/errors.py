@@ -12,6 +12,21 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 
+PLAIN = {
+    "int_parsing": "should be a whole number",
+    "int_type": "should be a whole number",
+    "int_from_float": "should be a whole number",
+    "int_parsing_size": "should be smaller",
+    "float_parsing": "should be a number",
+    "float_type": "should be a number",
+    "finite_number": "should be a finite number",
+    "bool_parsing": "should be true or false",
+    "bool_type": "should be true or false",
+    "string_type": "should be a text",
+}
+"""What pydantic complains of, by its type, in words that say no more than the user has to know."""
+
+
 class FedstructError(Exception):
     """Something the user can put right: one sentence that says what, where and what to do.
 
@@ -48,8 +63,7 @@ def explained(error: ValidationError, known: Iterable[str], what: str) -> Fedstr
     if first["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
         return unknown(what, path[-1], known)
     message = first["msg"].removeprefix("Value error, ")
-    if first["type"] == "int_parsing_size":
-        message = "should be smaller"
+    message = PLAIN.get(first["type"], message)
     if not path:  # a complaint of the options together; it names them itself
         return FedstructError(message)
     message = re.sub(r"^(Input|Tuple) | after validation, not \d+$", "", message)

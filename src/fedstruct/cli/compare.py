@@ -43,21 +43,21 @@ def compare(
     recall_at: RecallAt = None,
     jobs: Jobs = None,
     out: Annotated[
-        Path | None, typer.Option(help="The folder for all runs. [dim]default: runs/DATASET-compare-TIME[/dim]")
+        Path | None,
+        typer.Option(help="The folder for all runs; of one begun before, what is missing is done. "
+                     "[dim]default: runs/DATASET-compare-TIME[/dim]"),
     ] = None,
     track: Track = None,
     as_json: Json = False,
-) -> None:
+) -> None:  # fmt: skip
     """Train several methods over the same parts of a graph, and set them side by side.
 
     With one seed, every method has the same owners and the same split. An option goes to every method that has it.
     """
-    from rich.markup import escape
-
     from fedstruct.experiments.compare import Comparison
     from fedstruct.experiments.folder import Folder
     from fedstruct.experiments.process import cores, prepare_process
-    from fedstruct.experiments.show import say, watching
+    from fedstruct.experiments.show import line, shell, watching
     from fedstruct.experiments.show_study import comparison_table
     from fedstruct.experiments.study import Study, chosen, of_methods
     from fedstruct.experiments.track import tracker
@@ -71,22 +71,23 @@ def compare(
     study = Study(of_methods(given, chosen(methods)))
     comparison = Comparison(study)
     tracked = tracker(track)
-    folder = Folder(out, f"{stem(dataset)}-compare", comparison.to_toml())
-    of, done = len(study.batch.units), 0
-    with folder.kept():
+    folder = Folder(out, f"{stem(dataset)}-compare", comparison.to_toml(), resume=True)
+    with folder.held(), folder.kept():
         try:
-            with watching(of, "runs") as bar, tracked:
+            comparison.resume(folder)
+            with watching(len(study.missing), "runs") as bar, tracked:
                 for name, result in study.train(folder, jobs or cores(), bar, tracked):
-                    done += 1
-                    comparison.saw(name, result.ledger)
+                    comparison.saw(name, result.ledger.frame())
                     folder.save_result(comparison.as_json())
                     bar.finished(result.test_accuracy, f"{name}, seed {result.seed}:")
         except KeyboardInterrupt:
-            stopped(done, of, folder.path)
-    told = comparison.as_json()
+            of = len(study.batch.units)
+            stopped(of - len(study.missing), of, folder.path, resumable=True)
+        told = comparison.as_json()
+        folder.save_result(told)
     if as_json:
         print_json(told)
         return
     comparison_table(told)
-    path, first = escape(str(folder.path)), next(iter(study.runs))
-    say(f"\nSaved in {path}, a run folder for each method: [bold]fedstruct ledger {path}/{first}[/bold]")
+    ledger = shell("fedstruct", "ledger", folder.path / next(iter(study.runs)))
+    line(f"\nSaved in {shell(folder.path)}, a run folder for each method: [bold]{ledger}[/bold]")

@@ -6,9 +6,12 @@ import json
 import sys
 from contextlib import suppress
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, NoReturn
 
 import typer
+
+from fedstruct.experiments.visible import visible
 
 DATASET = "A name that `fedstruct datasets` lists, say cora or consortium:banks=5,cross=0.3, or an .npz file."
 
@@ -57,7 +60,7 @@ Jobs = Annotated[
 ]
 Track = Annotated[
     str | None,
-    typer.Option(help="Report runs as they go on: mlflow, to MLFLOW_TRACKING_URI. [dim]needs fedstruct[track][/dim]"),
+    typer.Option(help="Report runs as they go on: mlflow, to MLFLOW_TRACKING_URI. [dim]needs fedstruct\\[track][/dim]"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, nothing else.")]
 
@@ -79,7 +82,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 def fail(sentence: str, code: int) -> NoReturn:
     with suppress(OSError, AttributeError):  # nobody listens: stderr is full, or closed and None; the code still tells
-        sys.stderr.write(f"fedstruct: {' '.join(sentence.splitlines())}\n")
+        sys.stderr.write(f"fedstruct: {visible(' '.join(sentence.splitlines()))}\n")
         sys.stderr.flush()
         sys.exit(code)
     # What is left to be written would fail once more at the end of the process, and change the code.
@@ -87,7 +90,11 @@ def fail(sentence: str, code: int) -> NoReturn:
     sys.exit(code)
 
 
-def stopped(done: int, of: int, where: Path) -> NoReturn:
-    """The end of a command that was interrupted."""
-    begun = f"no run was done, but rounds are in {where}" if any(where.rglob("history.jsonl")) else "nothing was saved"
-    fail(f"stopped; {f'{done} of {of} runs are in {where}' if done else begun}", 130)
+def stopped(done: int, of: int, where: Path, resumable: bool = False) -> NoReturn:
+    """The end of a command that was interrupted; a folder that is `resumable` is gone on with."""
+    begun = any(where.rglob("history.jsonl"))
+    said = f"no run was done, but rounds are in {where}" if begun else "nothing was saved"
+    if done:
+        said = f"{done} of {of} runs are in {where}"
+    again = f"; the same with --out {quote(str(where))} goes on" if resumable and (done or begun) else ""
+    fail(f"stopped; {said}{again}", 130)

@@ -28,13 +28,11 @@ def partition(
     as_json: Json = False,
 ) -> None:
     """Give a graph's nodes to owners, and show what the parts are like."""
-    from rich.markup import escape
-
     from fedstruct.experiments.card import Card
     from fedstruct.experiments.config import Experiment
     from fedstruct.experiments.process import prepare_process
     from fedstruct.experiments.protocol import prepared
-    from fedstruct.experiments.show import say, working
+    from fedstruct.experiments.show import line, shell, working
     from fedstruct.experiments.show_card import show_card
     from fedstruct.graph.partition import check_new, write_owners
 
@@ -54,5 +52,5 @@ def partition(
             return
         show_card(found)
     if out is not None:
-        path = escape(str(out))
-        say(f"{parts.graph.nodes:,} owners are in {path}. Train with [bold]--partition {path}[/bold].")
+        path = shell(out)
+        line(f"{parts.graph.nodes:,} owners are in {path}. Train with [bold]--partition {path}[/bold].")

@@ -22,15 +22,13 @@ def report(
 
     With --json the figures are printed instead, and no file is written.
     """
-    from rich.markup import escape
-
     from fedstruct.experiments.report.page import check_new, page, write
     from fedstruct.experiments.report.told import tell
-    from fedstruct.experiments.show import say
+    from fedstruct.experiments.show import line, shell
 
     if as_json:
         print_json(tell(folders))
         return
     check_new(out, force)
     write(page(tell(folders)), out)
-    say(f"Written to {escape(str(out))}; open it in a browser.")
+    line(f"Written to {shell(out)}; open it in a browser.")

@@ -70,12 +70,10 @@ def run(
 
 
 def _train(experiment: Experiment, jobs: int, out: Path | None, track: str | None, as_json: bool) -> None:
-    from rich.markup import escape
-
     from fedstruct.experiments.experiment import Runs, folder_name
     from fedstruct.experiments.folder import RunFolder
     from fedstruct.experiments.process import prepare_process
-    from fedstruct.experiments.show import result_table, say, watching, working
+    from fedstruct.experiments.show import line, result_table, say, shell, watching, working
     from fedstruct.experiments.track import tracker
     from fedstruct.experiments.words import exposure_words
     from fedstruct.federation.watch import Watch, Watches
@@ -108,5 +106,5 @@ def _train(experiment: Experiment, jobs: int, out: Path | None, track: str | Non
         return
     result_table(summary)
     say(f"\n{exposure_words(summary['runs'][0])}")
-    path = escape(str(folder.path))
-    say(f"\nSaved in {path}. Who learned what from whom: [bold]fedstruct ledger {path}[/bold]")
+    path = shell(folder.path)
+    line(f"\nSaved in {path}. Who learned what from whom: [bold]fedstruct ledger {path}[/bold]")

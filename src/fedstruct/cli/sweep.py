@@ -22,9 +22,9 @@ from fedstruct.cli.options import (
     Track,
     Train,
     Validation,
-    fail,
     print_json,
     settings,
+    stopped,
 )
 
 
@@ -60,13 +60,11 @@ def sweep(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Train methods at each value of a setting, or at each pair of values of two, and draw the result."""
-    from rich.markup import escape
-
     from fedstruct.errors import FedstructError
     from fedstruct.experiments.folder import Folder
     from fedstruct.experiments.plot import plot
     from fedstruct.experiments.process import cores, prepare_process
-    from fedstruct.experiments.show import say, watching
+    from fedstruct.experiments.show import line, shell, watching
     from fedstruct.experiments.show_study import sweep_table
     from fedstruct.experiments.study import chosen
     from fedstruct.experiments.sweep import Sweep, axis
@@ -92,8 +90,8 @@ def sweep(
                     folder.save_result(sweep.as_json())
                     bar.finished(result.test_accuracy, f"{name}, seed {result.seed}:")
         except KeyboardInterrupt:
-            done, of = len(study.batch.units) - len(study.missing), len(study.batch.units)
-            fail(f"stopped; {done} of {of} runs are in {folder.path}; the same with --out {folder.path} goes on", 130)
+            of = len(study.batch.units)
+            stopped(of - len(study.missing), of, folder.path, resumable=True)
         told = sweep.as_json()
         folder.save_result(told)
         plot(told, folder.path / "sweep.svg")
@@ -101,5 +99,5 @@ def sweep(
         print_json(told)
         return
     sweep_table(told)
-    path = escape(str(folder.path))
-    say(f"\nSaved in {path}, a run folder for each row; the picture is {path}/sweep.svg")
+    path, picture = shell(folder.path), shell(folder.path / "sweep.svg")
+    line(f"\nSaved in {path}, a run folder for each row; the picture is {picture}")

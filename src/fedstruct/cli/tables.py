@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import join
 from typing import Annotated
 
 import typer
@@ -40,10 +41,8 @@ def import_(
     as_json: Json = False,
 ) -> None:  # fmt: skip
     """Make a graph of two tables, as a file that goes wherever a dataset's name does."""
-    from rich.markup import escape
-
     from fedstruct.errors import FedstructError
-    from fedstruct.experiments.show import say, working
+    from fedstruct.experiments.show import line, shell, working
     from fedstruct.experiments.show_tables import imported, imported_table
     from fedstruct.graph import ibm, npz
     from fedstruct.graph.table import Table
@@ -72,8 +71,9 @@ def import_(
         print_json(told)
         return
     imported_table(told)
-    path = escape(str(out))
-    say(f"\nWritten to {path}. Next: [bold]fedstruct partition {path}[/bold], then [bold]fedstruct run {path}[/bold]")
+    path = shell(out)
+    train = f", then [bold]fedstruct run {path}[/bold]" if told["unknown"] < told["nodes"] else ""
+    line(f"\nWritten to {path}. Next: [bold]fedstruct partition {path}[/bold]{train}")
 
 
 def generate(
@@ -85,7 +85,7 @@ def generate(
     from rich.markup import escape
 
     from fedstruct.errors import FedstructError
-    from fedstruct.experiments.show import say
+    from fedstruct.experiments.show import line, shell
     from fedstruct.graph import generators
     from fedstruct.graph.tables import Tables
 
@@ -93,12 +93,12 @@ def generate(
     if not isinstance(made, Tables):
         raise FedstructError(f"{generators.family(dataset)} makes a graph and no tables; train on it by its name")
     nodes, edges = made.write(out)
-    command = f"fedstruct import {nodes} {edges} {made.flags()}"
+    next_one = f"{join(['fedstruct', 'import', str(nodes), str(edges)])} {made.flags()}"
     if as_json:
-        print_json({"dataset": dataset, "nodes": str(nodes), "edges": str(edges), "import": command})
+        print_json({"dataset": dataset, "nodes": str(nodes), "edges": str(edges), "import": next_one})
         return
-    say(f"{len(made.nodes):,} {made.nodes.name} are in {escape(str(nodes))}, {len(made.edges):,} {made.edges.name} in "
-        f"{escape(str(edges))}. Next:\n\n[bold]{escape(command)}[/bold]")  # fmt: skip
+    line(f"{len(made.nodes):,} {made.nodes.name} are in {shell(nodes)}, {len(made.edges):,} {made.edges.name} in "
+         f"{shell(edges)}. Next:\n\n[bold]{escape(next_one)}[/bold]")  # fmt: skip
 
 
 def _columns(text: str | None) -> list[str] | None:

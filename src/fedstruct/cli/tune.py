@@ -48,12 +48,10 @@ def tune(
     The settings that made the published tables, those that were chosen before, and random neighbours of both train with
     one seed; the better half goes on to the next seed. Options given with --set stay as they are.
     """
-    from rich.markup import escape
-
     from fedstruct.experiments.config import Experiment
     from fedstruct.experiments.folder import Folder
     from fedstruct.experiments.process import cores, prepare_process
-    from fedstruct.experiments.show import say, watching
+    from fedstruct.experiments.show import line, shell, watching
     from fedstruct.experiments.show_study import tuning_table
     from fedstruct.experiments.tune import BEST, Tuning
     from fedstruct.graph.datasets import stem
@@ -78,5 +76,5 @@ def tune(
         print_json(told)
         return
     tuning_table(told)
-    path = escape(str(folder.path / BEST))
-    say(f"\nThe best is in {path}. Next: [bold]fedstruct run --config {path} --seeds 10[/bold]")
+    path = shell(folder.path / BEST)
+    line(f"\nThe best is in {path}. Next: [bold]fedstruct run --config {path} --seeds 10[/bold]")

@@ -5,12 +5,14 @@ from __future__ import annotations
 from math import sqrt
 from typing import Any
 
+import polars
+
 from fedstruct.experiments.config import toml
+from fedstruct.experiments.folder import Folder, read_ledger
 from fedstruct.experiments.process import peak_rss_mb
 from fedstruct.experiments.result import mean, std
 from fedstruct.experiments.study import Study
 from fedstruct.experiments.words import leaving
-from fedstruct.federation.ledger import Ledger
 
 SHARED = ("dataset", "protocol", "preset", "parties", "partition", "recall_at")
 """What the summaries of all methods agree on."""
@@ -25,10 +27,17 @@ class Comparison:
         self.study = study
         self._leaves: dict[str, dict[str, str]] = {}
 
-    def saw(self, method: str, ledger: Ledger) -> None:
+    def resume(self, folder: Folder) -> None:
+        """Take over what is done in a folder that was begun before."""
+        self.study.resume(folder)
+        for method, runs in self.study.found.items():
+            if runs:
+                self.saw(method, read_ledger(folder.path / method))
+
+    def saw(self, method: str, book: polars.DataFrame) -> None:
         """Take note of what leaves a party, from the ledger of a method's first run."""
         if method not in self._leaves:
-            self._leaves[method] = leaving(ledger.frame())
+            self._leaves[method] = leaving(book)
 
     def as_json(self) -> dict[str, Any]:
         """The methods that have finished runs."""

@@ -177,7 +177,7 @@ def read_ledger(path: Path) -> Any:
     import polars
 
     try:
-        book = polars.read_parquet(path / LEDGER).select(COLUMNS)
+        book = polars.read_parquet(path / LEDGER, glob=False).select(COLUMNS)
     except (FileNotFoundError, NotADirectoryError):
         raise FedstructError(f"{path} is not a run folder: it has no {LEDGER}") from None
     except (OSError, polars.exceptions.PolarsError) as error:

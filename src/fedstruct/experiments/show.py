@@ -7,27 +7,49 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from math import isnan
 from pathlib import Path
+from shlex import join
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from fedstruct.errors import FedstructError
+from fedstruct.experiments.visible import visible
 from fedstruct.federation.watch import Watch
 from fedstruct.graph import datasets, generators
 
 PIPED = 100
 """Columns where there is no terminal whose width could be asked for."""
 
-out = Console(highlight=False)
+
+class Terminal(Console):
+    """A console that shows text from outside, and never obeys it."""
+
+    def render_str(self, text: str, **how: Any) -> Text:
+        """Every text passes here, of tables also, before its width is measured."""
+        return super().render_str(visible(text), **how)
+
+
+out = Terminal(highlight=False)
 if not out.is_terminal and "COLUMNS" not in os.environ:
     out.width = PIPED
 
 
 def say(text: str) -> None:
     out.print(text)
+
+
+def line(text: str) -> None:
+    """What names a path or a command: one line however long, so that it can be copied."""
+    out.print(text, soft_wrap=True)
+
+
+def shell(*words: str | Path) -> str:
+    """A command, or a path alone, as a shell takes it."""
+    return escape(join(map(str, words)))
 
 
 def items(sentences: list[str]) -> None:
@@ -77,7 +99,7 @@ class Bar(Watch):
         self._progress.update(self._phase, completed=done, total=of, note=note)
 
     def finished(self, accuracy: float | None, of: str = "last", what: str = "test accuracy") -> None:
-        self._progress.update(self._runs, advance=1, note=f"{of} {what.replace('_', ' ')} {percent(accuracy)}")
+        self._progress.update(self._runs, advance=1, note=f"{visible(of)} {what.replace('_', ' ')} {percent(accuracy)}")
 
 
 @contextmanager
@@ -195,7 +217,7 @@ def dataset_table(rows: list[dict[str, Any]], made: list[dict[str, Any]]) -> Non
         items([f"{row['name']}: {row['about']} By default, {defaults}."])
     say("")
     if folders:
-        say(f"Found in {escape(' and '.join(folders))}; → marks directed edges.")
+        line(f"Found in {escape(' and '.join(folders))}; → marks directed edges.")
     if any(r["found"] is None for r in rows):
         say(
             "Dimmed: downloaded when first used, if it can be. Or put NAME.npz into a folder and set "

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from fedstruct.experiments.card import Card
 from fedstruct.experiments.show import out, say
+from fedstruct.experiments.visible import brief
 
 BARS = "▁▂▃▄▅▆▇█"
 NO_BAR = "·"
@@ -39,7 +40,7 @@ def _parts(card: Card) -> Table:
     tallest = _tallest(card)
     for p in card.parties:
         table.add_row(
-            escape(p.party),
+            escape(brief(p.party)),
             *(f"{n:,}" for n in (p.nodes, p.inner_edges, p.border_edges, p.neighbours)),
             _percent(p.read_off, 0),
             _largest(p.classes),

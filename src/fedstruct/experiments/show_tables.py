@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table as Shown
 
 from fedstruct.experiments.show import out
+from fedstruct.experiments.visible import brief
 from fedstruct.graph.graph import UNKNOWN, Graph
 from fedstruct.graph.tables import Tables
 
@@ -45,12 +46,14 @@ def imported_table(told: dict[str, Any]) -> None:
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
     direction = "directed" if told["directed"] else "undirected"
-    weight = f", weighted by {told['weight']}" if told["weight"] else ""
+    weight = f", weighted by {brief(told['weight'])}" if told["weight"] else ""
     rows = {
         "nodes": f"{told['nodes']:,}",
         "edges": f"{told['edges']:,}, {direction}{weight}",
-        "features": f"{told['features']:,}, from {', '.join(told['feature_columns']) or 'no column'}",
-        "classes": f"{_named(told['classes'])}; {told['unknown']:,} unknown",
+        "features": f"{told['features']:,}, from {', '.join(map(brief, told['feature_columns'])) or 'no column'}",
+        "classes": f"{_named(told['classes'])}; {told['unknown']:,} unknown"
+        if told["unknown"] < told["nodes"]
+        else "none: no node has a label, so nothing can be trained; see to the column of labels, or name another",
         "owners": "not said; parties are drawn at random" if told["owners"] is None else _named(told["owners"]),
         "times": "not said" if told["time"] is None else f"from {told['time']}: --split time can be used",
     }
@@ -62,4 +65,4 @@ def imported_table(told: dict[str, Any]) -> None:
 def _named(counts: dict[str, int]) -> str:
     if len(counts) > MOST_NAMED:
         return f"{len(counts):,}, of {min(counts.values()):,} to {max(counts.values()):,} nodes"
-    return ", ".join(f"{name} ({count:,})" for name, count in counts.items())
+    return ", ".join(f"{brief(name)} ({count:,})" for name, count in counts.items())

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from fedstruct.errors import FedstructError, unknown
 from fedstruct.experiments.show import items, out, percent, say, size
+from fedstruct.experiments.visible import brief
 from fedstruct.federation.message import EVERYTHING, Source
 from fedstruct.federation.transport import COORDINATOR
 from fedstruct.methods.evaluation import Counts
@@ -40,7 +41,7 @@ def traffic_table(traffic: polars.DataFrame) -> None:
     for row in traffic.iter_rows(named=True):
         sources = "everything" if row["sources"] == EVERYTHING.words else row["sources"]
         table.add_row(
-            escape(f"{row['from']} → {row['to']}"),
+            escape(f"{brief(row['from'])} → {brief(row['to'])}"),
             row["kind"],
             sources,
             f"{row['messages']:,}",
@@ -80,9 +81,11 @@ def learned(traffic: polars.DataFrame) -> dict[str, list[str]]:
     """For each pair of roles, what the one learned from the other; messages derived from nothing tell nothing."""
     told: dict[str, list[str]] = {}
     for row in traffic.filter(polars.col("sources") != "nothing").iter_rows(named=True):
-        learner = {COORDINATOR: "The coordinator", "parties": "Each party", "peers": "Peers"}.get(row["to"], row["to"])
+        learner = {COORDINATOR: "The coordinator", "parties": "Each party", "peers": "Peers"}.get(
+            row["to"], brief(row["to"])
+        )
         teller = {COORDINATOR: "the coordinator", "parties": "the parties", "peers": "its peers"}.get(
-            row["from"], row["from"]
+            row["from"], brief(row["from"])
         )
         if row["from"] == row["to"] == "parties":
             teller = "the other parties"
@@ -124,7 +127,7 @@ def exposure_words(run: dict[str, Any], party: str | None = None) -> str:
     own = _of(party, exposure)
     towards = {peer: shares["inner_share"] for peer, shares in own["towards"].items()}
     if not towards:
-        return f"{party} has no peers."
+        return f"{brief(party)} has no peers."
     worst = max(towards, key=lambda peer: towards[peer])
     return (
         f"Some peer can read off, exactly, {own['inner_by_any']:,} of the {own['inner_edges']:,} inner edges of "
@@ -148,7 +151,7 @@ def sums_words(sums: dict[str, Any], party: str | None = None) -> str:
         own = _of(party, sums)["towards"]
         told = [way for ways in own.values() for way in ways.values()]
         one, two, more = (sum(way[name] for way in told) for name in ("one", "two", "more"))
-        who, whose = f"{party}'s peers", party
+        who, whose = f"{brief(party)}'s peers", brief(party)
     if not one + two + more:
         return f"{who} were told no sum: no border edge counts."
     times = sums["times"]

@@ -47,6 +47,8 @@ def parsed(name: str) -> tuple[str, dict[str, Any]]:
             raise FedstructError(
                 f"'{name}' is not understood at '{part}': parameters are KEY=VALUE, with commas between"
             )
+        if ";" in value:
+            raise FedstructError(f"'{name}' has a ';' at '{part}': parameters have commas between them")
         if key in given:
             raise FedstructError(f"'{name}' gives '{key}' twice; leave out one of them")
         given[key] = _value(value)
@@ -90,4 +92,5 @@ def _value(text: str) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return text
-    return value if isinstance(value, int | float) else text
+    # A truth value would count as 0 or 1.
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else text

@@ -12,8 +12,9 @@ import numpy as np
 
 from fedstruct.errors import FedstructError
 from fedstruct.graph.columns import dates
-from fedstruct.graph.table import Table, heading
+from fedstruct.graph.table import Table
 from fedstruct.graph.tables import Tables
+from fedstruct.graph.text_table import heading, read_rows
 
 if TYPE_CHECKING:
     import polars
@@ -44,13 +45,10 @@ def tables(path: Path, largest: int | None = None) -> Tables:
 
     if not is_of_this_form(path):
         raise FedstructError(f"{path} does not begin as IBM's tables do, with the columns {HEADING}")
-    try:
-        # The heading is left out, and with it the name that stands there twice.
-        read = polars.read_csv(path, has_header=False, skip_rows=1, new_columns=COLUMNS, infer_schema=False)
-    except polars.exceptions.NoDataError:
-        raise FedstructError(f"{path} has a heading but no payments") from None
-    except (OSError, polars.exceptions.PolarsError) as error:
-        raise FedstructError(f"the table {path} cannot be read: {str(error).strip().splitlines()[0]}") from None
+    # The heading is left out, and with it the name that stands there twice.
+    read = read_rows(path, COLUMNS)
+    if read.is_empty():
+        raise FedstructError(f"{path} has a heading but no payments")
     given = Table(read, str(path))
     frame = polars.DataFrame(
         {

@@ -72,6 +72,9 @@ def write(graph: Graph, path: Path) -> None:
     """Write a graph so that `read` gives it back; undirected edges are stored once."""
     for name in graph.attributes.keys() & (RESERVED | OTHER_NAMES.keys()):
         raise FedstructError(f"an attribute cannot be called '{name}', which means something else in a file; rename it")
+    for name in graph.attributes:
+        if "\0" in name or name.endswith(".npy"):
+            raise FedstructError(f"an attribute cannot be called {name!r}, which a file could not keep; rename it")
     a = graph.adjacency.tocoo()
     u, v = a.coords
     once = np.ones(len(u), bool) if graph.directed else u <= v
@@ -103,9 +106,11 @@ def write(graph: Graph, path: Path) -> None:
 
 
 def _write(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    # To a file that is open: NumPy gives a path another ending.
-    with path.open("wb") as file:
-        np.savez_compressed(file, allow_pickle=False, **arrays)
+    # Not by savez_compressed, whose own parameters would take attributes of their names.
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, values in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, np.asanyarray(values), allow_pickle=False)
 
 
 def _arrays(path: Path) -> dict[str, np.ndarray]:

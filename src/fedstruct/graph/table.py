@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from fedstruct.errors import FedstructError, unknown
+from fedstruct.graph import text_table
 
 if TYPE_CHECKING:
     import polars
 
-SEPARATORS = (",", ";", "\t")
 NO_NUMBER = ("NA", "N/A", "na", "null", "NULL", "None")
 """What programs write in the place of a number that is missing; an empty field is missing anyway."""
 
@@ -104,30 +104,15 @@ class Table:
         return self.frame[column]
 
 
-def heading(path: Path) -> str:
-    """The first line of a file of text; empty where it cannot be read as such."""
-    try:
-        with path.open(encoding="utf-8-sig") as file:
-            return file.readline(1 << 16).rstrip("\r\n")
-    except UnicodeDecodeError:
-        return ""
-    except FileNotFoundError:
-        raise FedstructError(f"there is no table {path}; check its path") from None
-    except OSError as error:
-        raise FedstructError(f"the table {path} cannot be read: {error.strerror}") from None
-
-
 def _read(path: Path) -> polars.DataFrame:
     import polars
 
-    first = heading(path)
+    if path.suffix not in (".parquet", ".pq"):
+        return text_table.read(path)
+    if not path.exists():
+        raise FedstructError(f"there is no table {path}; check its path")
     try:
-        if path.suffix in (".parquet", ".pq"):
-            return polars.read_parquet(path)
-        if not first:
-            raise FedstructError(f"the table {path} has no heading; its first line must name the columns, in UTF-8")
-        # As text, so that 007 stays what it is; a column that must hold numbers is read as such later.
-        return polars.read_csv(path, infer_schema=False, separator=max(SEPARATORS, key=first.count))
+        return polars.read_parquet(path, glob=False)
     except (OSError, polars.exceptions.PolarsError) as error:
         why = str(error).strip().splitlines()[0]
         raise FedstructError(f"the table {path} cannot be read: {why}") from None

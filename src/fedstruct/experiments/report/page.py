@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from fedstruct.atomic import replaced
 from fedstruct.errors import FedstructError
 from fedstruct.experiments.report.charts import curves, strips, thinned
 from fedstruct.experiments.show import percent, size, spread
+from fedstruct.experiments.visible import brief, visible
 from fedstruct.graph.datasets import stem
 
 MOST_BYTES = 1_500_000
@@ -33,9 +34,16 @@ def page(told: dict[str, Any]) -> str:
     """
     templates = Environment(
         loader=PackageLoader("fedstruct.experiments.report", "templates"),
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+        autoescape=True, undefined=StrictUndefined, finalize=seen, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    templates.filters |= {"percent": percent, "size": size, "spread": spread, "shade": shade, "largest": largest}
+    templates.filters |= {
+        "percent": percent,
+        "size": size,
+        "spread": spread,
+        "shade": shade,
+        "largest": largest,
+        "name": name,
+    }
     runs = told["runs"]
     blocks, left_out = list[tuple[dict[str, Any], Markup]](), list[str]()
     room = ROOM_FOR_RUNS
@@ -93,6 +101,17 @@ def title(runs: Sequence[dict[str, Any]]) -> str:
         if runs and all(run[key] == runs[0][key] for run in runs)
     ]
     return ", ".join(shared) or "several runs"
+
+
+def seen(value: Any) -> Any:
+    """What the page is given passes here, so that no character from outside turns or hides what stands beside it."""
+    return type(value)(visible(value)) if isinstance(value, str) else value
+
+
+def name(full: str) -> Markup:
+    """A name that may be long, with the whole of it for who points at it."""
+    short = brief(full)
+    return escape(short) if short == full else Markup('<span title="{}">{}</span>').format(visible(full), short)
 
 
 def shade(share: float | None) -> int:
