@@ -644,7 +644,7 @@ def test_a_run_shows_its_figures_and_where_they_are(here, graph):
     assert "of the paper's L·K·p·n" in shown
     exposure = result["runs"][0]["exposure"]
     assert f"{100 * exposure['inner_share']:.2f} % of the" in shown
-    assert "fedstruct ledger run [ours]" in shown
+    assert "fedstruct ledger 'run [ours]'" in shown
 
 
 def test_a_single_party_runs_and_has_told_nobody(here, graph):

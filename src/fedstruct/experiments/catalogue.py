@@ -53,11 +53,13 @@ def takes(schema: dict[str, Any]) -> str:
 
 
 def _about(name: str) -> str:
-    make: Any = METHODS[name]
-    if not isinstance(make, partial):
-        return _line(make)
-    chosen = [f"model {model}" for model in make.args] + [f"{key}={value}" for key, value in make.keywords.items()]
-    return f"{_line(make.func)} With {', '.join(chosen)}."
+    make = METHODS[name]
+    if isinstance(make, partial):
+        return f"{_line(make.func)} With model {make.args[0]}."
+    kind: Any = type(make())
+    plain = kind().options.model_dump()
+    differs = [f"{key}={value}" for key, value in make().options.model_dump().items() if plain[key] != value]
+    return _line(kind) + (f" With {', '.join(differs)}." if differs else "")
 
 
 def _line(kind: Any) -> str:
