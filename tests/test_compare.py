@@ -15,6 +15,8 @@ from command import assert_one_sentence, started, strictly, typed, words
 from fedstruct.experiments.bench import Bench
 from fedstruct.experiments.config import Experiment
 from fedstruct.experiments.presets import PRESETS, recipe, tables
+from fedstruct.experiments.show import out
+from fedstruct.experiments.show_study import comparison_table
 from fedstruct.experiments.study import chosen
 from fedstruct.graph import npz
 from fedstruct.graph.generate import planted
@@ -202,6 +204,34 @@ def test_what_people_see(graph, compared):
     assert "fedstruct ledger seen/fedstruct" in shown
     row = next(r for r in compared.told["methods"] if r["method"] == "fedstruct")
     assert f"{100 * row['runs'][0]['test_accuracy']:.2f}" in shown
+
+
+@pytest.mark.parametrize("methods", [4, 5])
+@pytest.mark.parametrize("two_classes", [False, True])
+@pytest.mark.parametrize("longest", ["local-mlp", "fedstruct-propagated-features"])
+def test_80_columns_show_every_figure_and_the_budget(methods, two_classes, longest, compared, monkeypatch, capsys):
+    """The widest figures that there can be, of which none may be cut or broken."""
+    wide = {"test_accuracy": {"mean": 0.7417, "std": 0.1886}, "bytes": 197_500, "cpu_seconds": 123.45}
+    wide |= {"difference": {"mean": -0.1083, "standard_error": 0.1375}, "macro_f1": {"mean": 0.7128, "std": None}}
+    if two_classes:
+        wide |= {"auprc": {"mean": 0.9332, "std": None}, "recall": {"mean": 0.0172, "std": None}}
+    told = compared.told | {"methods": [row | wide for row in compared.told["methods"]][:methods]}
+    told["methods"][-1] |= {"method": longest}
+    monkeypatch.setattr(out, "width", 80)
+    comparison_table(told | ({"recall_at": "12.5%"} if two_classes else {}))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    table = lines[: lines.index("")]
+    figures = ["74.17 ± 18.86", "-10.83 ± 13.75", "71.28", "123.45", "197.5 kB"]
+    rows = [line for line in table if figures[0] in line]
+    assert len(rows) == methods
+    assert all(figure in row for figure in figures + ["93.32", "1.72"] * two_classes for row in rows)
+    said = words(" ".join(table))
+    assert all(word in said for word in ("accuracy", "difference", "macro", "CPU", "sent"))
+    assert ("@12.5%" in said) is two_classes
+    assert "…" not in said
+    for part in longest.split("-"):
+        assert part in said
 
 
 def test_two_classes_have_auprc_and_recall(here):

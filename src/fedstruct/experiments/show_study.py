@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from textwrap import wrap
 from typing import Any
 
+from rich.cells import cell_len
 from rich.markup import escape
 from rich.table import Table
 
 from fedstruct.experiments.show import items, out, percent, say, size, spread
+from fedstruct.experiments.visible import brief
 
 
 def comparison_table(told: dict[str, Any]) -> None:
@@ -15,23 +19,18 @@ def comparison_table(told: dict[str, Any]) -> None:
     methods = told["methods"]
     first, seeds = methods[0]["method"], len(methods[0]["runs"])
     where = f"{told['dataset']}, {told['parties']} parties ({told['partition']}), {seeds} seed{'s' * (seeds > 1)}"
-    table = Table(title=escape(where), title_justify="left", box=None, pad_edge=False, header_style="dim")
-    table.add_column("method", no_wrap=True)
     measures = {"macro_f1": "macro F1"}
     if "recall_at" in told:
         measures |= {"auprc": "AUPRC", "recall": f"recall@{told['recall_at']}"}
-    for heading in ("test accuracy", "difference", *measures.values(), "CPU s", "sent"):
-        table.add_column(heading, justify="right")
-    for row in methods:
-        table.add_row(
-            row["method"],
-            f"[bold]{spread(row['test_accuracy'])}[/bold]",
-            difference(row["difference"]),
-            *(percent(row[measure]["mean"]) for measure in measures),
-            f"{row['cpu_seconds']:.2f}",
-            size(row["bytes"]),
-            style="dim" if row["pooled"] else None,
-        )
+    figures = {
+        "test accuracy": [spread(row["test_accuracy"]) for row in methods],
+        "difference": [difference(row["difference"]) for row in methods],
+        **{heading: [percent(row[measure]["mean"]) for row in methods] for measure, heading in measures.items()},
+        "CPU s": [f"{row['cpu_seconds']:.2f}" for row in methods],
+        "sent": [size(row["bytes"]) for row in methods],
+    }
+    table = _table({"method": [row["method"] for row in methods]}, figures, [row["pooled"] for row in methods])
+    table.title = escape(where)
     out.print(table)
     say(
         f"\nMeans over seeds, in percent, ± the standard deviation; the difference to {first} is paired by seed, ± its "
@@ -42,6 +41,35 @@ def comparison_table(told: dict[str, Any]) -> None:
     for row in methods:
         leaves.setdefault(_leaves(row), []).append(row["method"])
     items([f"{what}: {', '.join(names)}" for what, names in leaves.items()])
+
+
+def _table(names: dict[str, list[str]], figures: dict[str, list[str]], dim: list[bool] | None = None) -> Table:
+    """Columns by heading, the last of `names` that of methods.
+
+    Where there is little room, headings and methods take more lines, and figures stay whole.
+    """
+    columns = {heading: [brief(cell) for cell in cells] for heading, cells in (names | figures).items()}
+    *_, method = names
+    gap = 2
+    if _width(columns, gap) > out.width:
+        gap = 1
+        columns = {re.sub(r" |(?<=_)|(?=@)", "\n", heading): cells for heading, cells in columns.items()}
+        others = _width({heading: cells for heading, cells in columns.items() if heading != method}, gap) + gap
+        room = max(out.width - others, len("fedstruct-"))
+        columns[method] = ["\n".join(wrap(name, room)) for name in columns[method]]
+    table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim", title_justify="left")
+    for heading in columns:
+        bold = "bold" if heading.split() == ["test", "accuracy"] else ""
+        table.add_column(heading, justify="left" if heading == method else "right", no_wrap=True, style=bold)
+    for i, row in enumerate(zip(*columns.values(), strict=True)):
+        table.add_row(*map(escape, row), style="dim" if dim and dim[i] else None)
+    return table
+
+
+def _width(columns: dict[str, list[str]], gap: int) -> int:
+    """How wide a table of these would be."""
+    widths = [max(cell_len(line) for text in (h, *cells) for line in text.split("\n")) for h, cells in columns.items()]
+    return sum(widths) + gap * (len(widths) - 1)
 
 
 def difference(figures: dict[str, float | None] | None) -> str:
@@ -94,25 +122,22 @@ def _short(value: Any) -> str:
 
 def sweep_table(told: dict[str, Any]) -> None:
     """A sweep, one row for each combination of values and each method."""
-    table = Table(box=None, pad_edge=False, header_style="dim")
+    cells = told["cells"]
     measures = {"macro_f1": "macro F1"}
-    if any("recall_at" in cell for cell in told["cells"]):
-        measures |= {"auprc": "AUPRC", "recall": f"recall@{told['cells'][0]['recall_at']}"}
-    for key in told["over"]:
-        table.add_column(key, justify="right")
-    table.add_column("method")
-    for heading in ("seeds", "test accuracy", *measures.values(), "CPU s", "sent"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for cell in told["cells"]:
-        table.add_row(
-            *(escape(str(value)) for value in cell["at"].values()),
-            cell["method"],
-            str(cell["seeds"]),
-            f"[bold]{spread(cell['test_accuracy'])}[/bold]",
-            *(percent(cell[measure]["mean"]) if measure in cell else "–" for measure in measures),
-            f"{cell['cpu_seconds']:.2f}",
-            size(cell["bytes"]),
-        )
+    if any("recall_at" in cell for cell in cells):
+        measures |= {"auprc": "AUPRC", "recall": f"recall@{cells[0]['recall_at']}"}
+    figures = {
+        "seeds": [str(cell["seeds"]) for cell in cells],
+        "test accuracy": [spread(cell["test_accuracy"]) for cell in cells],
+        **{
+            heading: [percent(cell[measure]["mean"]) if measure in cell else "–" for cell in cells]
+            for measure, heading in measures.items()
+        },
+        "CPU s": [f"{cell['cpu_seconds']:.2f}" for cell in cells],
+        "sent": [size(cell["bytes"]) for cell in cells],
+    }
+    at = {key: [str(cell["at"][key]) for cell in cells] for key in told["over"]}
+    table = _table({**at, "method": [cell["method"] for cell in cells]}, figures)
     out.print(table)
     protocols = " and ".join(dict.fromkeys(cell["protocol"] for cell in told["cells"]))
     say(
