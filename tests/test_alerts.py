@@ -57,5 +57,5 @@ def test_a_share_on_the_command_line():
     typing = ["compare", SMALL, "--methods", "fedsgd-mlp", "--set", "rounds=2", "--recall-at"]
     assert strictly(typed(*typing, "1%", "--json").out)["recall_at"] == "1%"
     assert strictly(typed(*typing, "7", "--json").out)["recall_at"] == 7
-    assert "recall@1%" in typed(*typing, "1%").out
+    assert "@1%" in typed(*typing, "1%").out
     assert_one_sentence(typed(*typing, "0%"), "'recall_at' is '0%', but it should be a whole number from 1, or a share")

@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import join
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -32,10 +32,16 @@ class Terminal(Console):
         """Every text passes here, of tables also, before its width is measured."""
         return super().render_str(visible(text), **how)
 
+    @property  # type: ignore[misc]
+    def size(self) -> ConsoleDimensions:
+        """Asked for whenever something is printed: a pipe has the width that COLUMNS says, or PIPED."""
+        if self.is_terminal:
+            return super().size
+        said = os.environ.get("COLUMNS", "")
+        return ConsoleDimensions(int(said) if said.isdecimal() and int(said) else PIPED, super().size.height)
+
 
 out = Terminal(highlight=False)
-if not out.is_terminal and "COLUMNS" not in os.environ:
-    out.width = PIPED
 
 
 def say(text: str) -> None:
