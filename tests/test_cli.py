@@ -13,7 +13,6 @@ import polars
 import pytest
 
 from command import assert_one_sentence, started, strictly, typed, words
-from fedstruct.experiments import show
 from fedstruct.graph import npz
 from fedstruct.graph.datasets import DATA_VARIABLE, DATASETS
 from fedstruct.graph.generate import planted
@@ -730,7 +729,7 @@ def test_a_card_shows_its_figures(here, graph):
 
 @pytest.mark.parametrize("classes", [1, 2, 40])
 def test_a_card_of_any_classes_or_none_and_of_one_party(here, classes, monkeypatch):
-    monkeypatch.setattr(show.out, "width", 80)
+    monkeypatch.setenv("COLUMNS", "80")
     made = planted(nodes=60, classes=max(classes, 2))
     labels = made.labels if classes > 1 else np.full(60, -1)
     npz.write(replace(made, labels=labels, attributes={"[bank]": np.array(["[red]", "x"] * 30)}), here / "some.npz")

@@ -67,7 +67,8 @@ def test_what_commands_print_of_hostile_names_is_only_seen(tables, here):
     assert r"north\x1b[2J" in page
 
 
-def test_a_long_name_takes_little_room_and_is_there_to_point_at(here):
+def test_a_long_name_takes_little_room_and_is_there_to_point_at(here, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
     name = "b" * 150 + "x" * 150
     graph = Graph.from_edges(
         np.random.default_rng(0).integers(30, size=(2, 90)),

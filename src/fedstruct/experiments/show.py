@@ -13,7 +13,7 @@ from typing import Any
 from rich.console import Console, ConsoleDimensions
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from fedstruct.errors import FedstructError
@@ -60,7 +60,7 @@ def shell(*words: str | Path) -> str:
 
 def items(sentences: list[str]) -> None:
     """Sentences as a list."""
-    table = Table.grid(padding=(0, 1), pad_edge=True)
+    table = Table.grid("", Column(overflow="fold"), padding=(0, 1), pad_edge=True)
     for sentence in sentences:
         table.add_row("·", escape(sentence))
     out.print(table)
