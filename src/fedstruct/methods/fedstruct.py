@@ -206,7 +206,7 @@ class FedStructSums(Stack):
         if self._training is None:
             nodes = self.view.known(TRAIN)
             reach = stacked([p.training_reach for p in self.parties])
-            z = StructurePart(reach, columns_of(reach), self.parties)
+            z = StructurePart([reach], columns_of(reach), self.parties)
             self._training = self.options.on(self.view, nodes), z, torch.from_numpy(self.view.labels[nodes])
         h, z, labels = self._training
         structure = self._tensor(question.structure).requires_grad_()
@@ -221,10 +221,13 @@ class FedStructSums(Stack):
 
     @torch.no_grad()
     def evaluate(self, question: Evaluate) -> Counts:
-        nodes, reach = self.view.judged, stacked([p.reach for p in self.parties])
-        everything = len(question.structure) == reach.shape[1]
-        columns = np.arange(reach.shape[1]) if everything else columns_of(reach)
-        z = StructurePart(reach if len(nodes) == reach.shape[0] else reach[nodes], columns, self.parties)
+        nodes, blocks = self.view.judged, [p.reach for p in self.parties]
+        everything = len(question.structure) == blocks[0].shape[1]
+        columns = np.arange(blocks[0].shape[1]) if everything else columns_of(stacked(blocks))
+        # Ā is multiplied party by party: put on top of each other, it would be copied for a single use.
+        z = StructurePart(
+            blocks if len(nodes) == len(self.view.labels) else [stacked(blocks)[nodes]], columns, self.parties
+        )
         self.model.load(self._tensor(question.theta))
         structure = self._tensor(question.structure)
         logits = self._logits(self.options.on(self.view, nodes), z, structure, part=self.options.inference)
@@ -252,11 +255,11 @@ class FedStructSums(Stack):
 
 
 class StructurePart:
-    """z = Ā g(S) for some rows of Ā, eq. 8."""
+    """z = Ā g(S) for some rows of Ā, in blocks, eq. 8."""
 
-    def __init__(self, reach: csr_array, columns: np.ndarray, parties: Sequence[FedStructParty]) -> None:
+    def __init__(self, blocks: Sequence[csr_array], columns: np.ndarray, parties: Sequence[FedStructParty]) -> None:
         options = parties[0].options
-        self._reach = SparseMatrix(onto_columns(reach, columns), options.precision)
+        self._blocks = [SparseMatrix(onto_columns(block, columns), options.precision) for block in blocks]
         self._keys: np.ndarray | None = None
         self._features: StandardRows | None = None
         if options.features != "hop2vec":
@@ -271,4 +274,4 @@ class StructurePart:
         values = structure
         if g:
             values = g[0](structure if self._features is None else self._features, self._keys, rate, when)
-        return self._reach @ values
+        return torch.cat([block @ values for block in self._blocks])
