@@ -16,7 +16,7 @@ def demo(as_json: Json = False) -> None:
     prepare_process()
     demonstration = Demonstration()
     with working("a network of payments, and its owners"):
-        card = demonstration.card()
+        card = demonstration.card
     if not as_json:
         say("[bold]Five banks, made up.[/bold] Some accounts launder money, mostly across banks. Who finds them?\n")
         show_card(card)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any
 
 from fedstruct.experiments.bench import Bench
@@ -36,7 +37,9 @@ class Demonstration:
     def experiment(self, method: str) -> Experiment:
         return Experiment(dataset=self.dataset, method=method, train=0.5, recall_at="1%", separate=True)
 
+    @cached_property
     def card(self) -> Card:
+        """The parts, and what an exchange of structure would give away."""
         return Card.of(self.bench.parts(self.experiment(TOGETHER), 0))
 
     def train(self, watch: Watch) -> Iterator[tuple[str, RunResult]]:
@@ -56,13 +59,14 @@ class Demonstration:
         return {bank: (alone[bank]["auprc"], together[bank]["auprc"]) for bank in alone}
 
     def as_json(self) -> dict[str, Any]:
+        cases = self.cases()
         return {
             "dataset": self.dataset,
             "protocol": self.found[TOGETHER].protocol,
-            "partition": asdict(self.card()),
+            "partition": asdict(self.card),
             "methods": [{"method": m, "means": WAYS[m], **result.as_json()} for m, result in self.found.items()],
             "gains": {
-                bank: {"test_cases": self.cases()[bank], "alone": alone, "together": together}
+                bank: {"test_cases": cases[bank], "alone": alone, "together": together}
                 for bank, (alone, together) in self.gains().items()
             },
         }
