@@ -22,7 +22,7 @@ from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.methods.evaluation import Counts
 from fedstruct.methods.feature_model import start_of
 from fedstruct.methods.method import Trained
-from fedstruct.methods.opening import OPENING, announced, balance
+from fedstruct.methods.opening import OPENING, opened
 from fedstruct.methods.optimiser import Optimiser
 from fedstruct.methods.options import Options
 from fedstruct.methods.training import EvaluateModel, ModelParty
@@ -75,11 +75,7 @@ class FedAvg(ModelMethod):
     def train(self, federation: Federation, seed: int, watch: Watch) -> Trained:
         o = self.options
         with watch.phase("training"):
-            parties = announced(federation)
-            first = next(iter(parties.values()))
-            labelled = sum(a.labelled for a in parties.values())
-            if o.class_weight == "balanced":
-                balance(federation, first.classes)
+            first, labelled = opened(federation, balanced=o.class_weight == "balanced")
             theta = Flat(o.module(first.features, first.classes, start_of(seed))).vector
             expected = Limits(sizes={"parameters": len(theta), "classes": first.classes})
             for t in range(o.rounds):

@@ -99,6 +99,15 @@ def balance(federation: Federation, classes: int) -> None:
     federation.ask(Balance(counts.counts))
 
 
+def opened(federation: Federation, balanced: bool) -> tuple[Announcement, int]:
+    """How training begins: what all parties have in common, and the federation's number of training nodes."""
+    parties = announced(federation)
+    first = next(iter(parties.values()))
+    if balanced:
+        balance(federation, first.classes)
+    return first, sum(a.labelled for a in parties.values())
+
+
 def rarity(counts: np.ndarray) -> np.ndarray:
     """A weight per class, inverse to its frequency, so that the weights of all training nodes add up to their number.
 

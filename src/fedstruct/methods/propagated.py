@@ -29,7 +29,7 @@ from fedstruct.methods.evaluation import Counts
 from fedstruct.methods.feature_model import start_of
 from fedstruct.methods.fedstruct import FedStruct
 from fedstruct.methods.method import Trained
-from fedstruct.methods.opening import BALANCING, OPENING, OpeningParty, announced, balance
+from fedstruct.methods.opening import BALANCING, OPENING, OpeningParty, opened
 from fedstruct.methods.optimiser import Optimiser
 from fedstruct.methods.propagated_messages import (
     PROPAGATION,
@@ -74,11 +74,7 @@ class PropagatedFedStruct(FedStruct):
     def train(self, federation: Federation, seed: int, watch: Watch) -> Trained:
         o = self.options
         with watch.phase("training"):
-            parties = announced(federation)
-            first = next(iter(parties.values()))
-            labelled = sum(a.labelled for a in parties.values())
-            if o.class_weight == "balanced":
-                balance(federation, first.classes)
+            first, labelled = opened(federation, balanced=o.class_weight == "balanced")
             theta = Flat(o.module(first.features, first.classes, start_of(seed))).vector
             optimiser = Optimiser(o.optimizer, (theta, o.lr, o.weight_decay))
             expected = Limits(sizes={"parameters": len(theta), "classes": first.classes})
