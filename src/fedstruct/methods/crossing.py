@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -12,16 +12,19 @@ from scipy.sparse import csr_array, eye_array
 from torch import Tensor
 
 from fedstruct.graph.party_graph import Border, PartyGraph
+from fedstruct.models.adjacency import NormalisedAdjacency
 from fedstruct.models.sparse import SparseMatrix
 from fedstruct.structure.border import groups
-from fedstruct.structure.kernels import block_diagonal, divide_rows, from_entries, row_sums
+from fedstruct.structure.kernels import divide_rows, from_entries, row_sums
+from fedstruct.structure.neighbours import together
 
 
 @dataclass(frozen=True, eq=False)
 class Way:
     """Hops in one direction: forward, by Â, or backward, by its transpose."""
 
-    inside: Tensor
+    inside: Callable[[Tensor], Tensor]
+    """The product over own nodes."""
     give: SparseMatrix
     """The sums for peers' border nodes, peer after peer."""
     take: SparseMatrix
@@ -33,7 +36,7 @@ class Way:
 
     def moved(self, values: Tensor, came: Tensor | None) -> Tensor:
         """The values one hop further: own nodes first, then the peers' sums in federation order."""
-        further = self.inside @ values
+        further = self.inside(values)
         return further if came is None else further + self.take @ came
 
     def told(self, values: Tensor) -> dict[str, Tensor]:
@@ -47,22 +50,9 @@ def ways(owns: Sequence[PartyGraph], dtype: torch.dtype) -> tuple[Way, Way]:
     """Forward and backward, of one party or of all: then their rows side by side are Â, and nothing is told."""
     if len(owns) == 1:
         return _of_one(owns[0], dtype)
-    whole = SparseMatrix(_together(owns), dtype)
+    whole = NormalisedAdjacency(together(owns), dtype)
     nobody = SparseMatrix(csr_array((0, 0)), dtype)
-    return tuple(Way(inside, nobody, nobody, {}, {}) for inside in (whole.forward, whole.T))  # type: ignore[return-value]
-
-
-def _together(owns: Sequence[PartyGraph]) -> csr_array:
-    """Â of everybody, in federation order."""
-    first = dict(zip((g.name for g in owns), np.cumsum([0, *(g.nodes for g in owns[:-1])]).tolist(), strict=True))
-    rows = np.concatenate([g.outgoing.own + first[g.name] for g in owns])
-    starts = [np.array([first[peer] for peer in g.peers], np.int64) for g in owns]
-    columns = np.concatenate([g.outgoing.node + at[g.outgoing.peer] for g, at in zip(owns, starts, strict=True)])
-    inner = block_diagonal([g.inner for g in owns])
-    crossing = from_entries(np.concatenate([g.outgoing.weight for g in owns]), rows, columns, inner.shape)
-    looped = (inner + crossing + eye_array(inner.shape[0], format="csr")).tocsr()
-    looped.sort_indices()
-    return divide_rows(looped, row_sums(looped))
+    return Way(whole.forward, nobody, nobody, {}, {}), Way(whole.backward, nobody, nobody, {}, {})
 
 
 def _of_one(own: PartyGraph, dtype: torch.dtype) -> tuple[Way, Way]:
@@ -73,14 +63,14 @@ def _of_one(own: PartyGraph, dtype: torch.dtype) -> tuple[Way, Way]:
     gives, takes = _counts(own, into.node, into), _counts(own, out.own, out)
     back_gives, back_takes = _counts(own, out.node, out), _counts(own, into.own, into)
     forward = Way(
-        inside.forward,
+        inside.forward.matmul,
         SparseMatrix(_told(into, into.weight, n), dtype),
         SparseMatrix(_taken(out, 1 / degrees), dtype),
         gives,
         takes,
     )
     backward = Way(
-        inside.T,
+        inside.T.matmul,
         SparseMatrix(_told(out, out.weight / degrees[out.own], n), dtype),
         SparseMatrix(_taken(into, np.ones(n)), dtype),
         back_gives,

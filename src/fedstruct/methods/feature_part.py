@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from torch import Tensor
 from fedstruct.methods.feature_model import Computation
 from fedstruct.methods.propagated_options import PropagatedOptions
 from fedstruct.methods.view import View
-from fedstruct.models.decoupled import LocalHops
+from fedstruct.models.decoupled import LocalHops, predicted
 from fedstruct.models.flat import Flat
 from fedstruct.models.mlp import StandardRows
 from fedstruct.structure.kernels import normalised
@@ -29,7 +30,10 @@ class FeaturePart(ABC):
 
     @abstractmethod
     def begin(self, theta: Tensor, rate: float, when: When) -> Tensor | None:
-        """With these weights and these draws of dropout: what the nodes carry of f, if anything."""
+        """With these weights and these draws of dropout: what the nodes carry of f, if anything.
+
+        Outside autograd, nothing is kept for a gradient.
+        """
 
     @abstractmethod
     def at(self, nodes: np.ndarray) -> Any:
@@ -74,11 +78,19 @@ class FeaturesCarried(FeaturePart):
 
     def __init__(self, options: PropagatedOptions, view: View) -> None:
         super().__init__(options, view)
-        self._rows = StandardRows(view.features, options.precision)
+        self._nodes = np.arange(len(view.labels))
+
+    @cached_property
+    def _rows(self) -> StandardRows:
+        return StandardRows(self.view.features[self._nodes], self.options.precision)
 
     def begin(self, theta: Tensor, rate: float, when: When) -> Tensor:
         self.model.load(theta)
-        self._predicted: Tensor = self.model.module(self._rows, self.view.keys, rate, when)
+        self._predicted: Tensor
+        if torch.is_grad_enabled():
+            self._predicted = self.model.module(self._rows, self.view.keys, rate, when)
+        else:
+            self._predicted = predicted(self.model.module, self.view.features, self._nodes, self.options.precision)
         # What is carried is cut off here: its slope comes back over the border, and not through autograd.
         carried: Tensor = self._predicted.detach()
         self._leaf: Tensor = carried.clone().requires_grad_()

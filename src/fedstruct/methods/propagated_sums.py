@@ -103,7 +103,8 @@ class PropagatedSums(Stack):
             self._labelled = question.labelled
             return self._carry(question.theta, self.options.dropout, when)
         if isinstance(question, CarryTrained):
-            return self._carry(question.theta, 0.0, ())
+            with torch.no_grad():
+                return self._carry(question.theta, 0.0, ())
         self._take(came)
         if isinstance(question, CarryOn):
             return Done()

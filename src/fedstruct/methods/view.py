@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csr_array
 
-from fedstruct.graph.graph import UNUSED, Features
+from fedstruct.graph.graph import UNUSED
 from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.models.dropout import row_keys
-from fedstruct.structure.kernels import block_diagonal, stacked
+from fedstruct.models.feature_rows import FeatureRows
+from fedstruct.structure.kernels import block_diagonal
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +24,7 @@ class View:
 
     inner: csr_array
     """Inner edges, of all the parties."""
-    features: Features
+    features: FeatureRows
     labels: np.ndarray
     split: np.ndarray
     keys: np.ndarray
@@ -32,10 +33,9 @@ class View:
 
     @classmethod
     def of(cls, own: Sequence[PartyGraph]) -> View:
-        sparse = issparse(own[0].features)
         return cls(
             inner=block_diagonal([g.inner for g in own]),
-            features=stacked([g.features for g in own]) if sparse else np.concatenate([g.features for g in own]),
+            features=FeatureRows([g.features for g in own]),
             labels=np.concatenate([g.labels for g in own]),
             split=np.concatenate([np.zeros(g.nodes, np.int8) if g.split is None else g.split for g in own]),
             keys=row_keys([g.name for g in own], [g.nodes for g in own]),

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import torch
 from scipy.sparse import csr_array
-from torch import Tensor
+from torch import Tensor, nn
 
-from fedstruct.graph.graph import Features
+from fedstruct.models.feature_rows import FeatureRows
 from fedstruct.models.mlp import MLP, StandardRows
 from fedstruct.models.sparse import SparseMatrix
 from fedstruct.structure.kernels import columns_of, onto_columns, picked
+
+SOME = 1 << 17
+"""How many nodes are judged at a time: many enough that it costs nothing, few enough that it holds little."""
 
 
 class LocalHops:
@@ -42,15 +47,29 @@ class DecoupledGCN:
     """The logits of some nodes, from the features of just those nodes that are within L hops of them."""
 
     def __init__(
-        self, adjacency: csr_array, features: Features, nodes: np.ndarray, layers: int, keys: np.ndarray,
+        self, adjacency: csr_array, features: FeatureRows, nodes: np.ndarray, layers: int, keys: np.ndarray,
         dtype: torch.dtype,
     ) -> None:  # fmt: skip
         """`adjacency` is Â; `keys` names each of its nodes to dropout."""
         self._hops = LocalHops(adjacency, nodes, layers, dtype)
-        self._features = StandardRows(features[self._hops.used], dtype)
+        self._all = features
         self._keys = keys[self._hops.used]
+        self._dtype = dtype
+
+    @cached_property
+    def _features(self) -> StandardRows:
+        return StandardRows(self._all[self._hops.used], self._dtype)
 
     def logits(self, module: MLP, rate: float = 0.0, when: tuple[int | str, ...] = ()) -> Tensor:
         """Â^L MLP(X); with a rate, under dropout, whose draws are named by `when`."""
-        values: Tensor = module(self._features, self._keys, rate, when)
-        return self._hops @ values
+        if torch.is_grad_enabled():
+            values: Tensor = module(self._features, self._keys, rate, when)
+            return self._hops @ values
+        # What judges all nodes, once, holds the hidden units of some of them at a time.
+        return self._hops @ predicted(module, self._all, self._hops.used, self._dtype)
+
+
+def predicted(module: nn.Module, features: FeatureRows, nodes: np.ndarray, dtype: torch.dtype) -> Tensor:
+    """MLP(X) for these nodes, some at a time."""
+    pieces = [nodes[at : at + SOME] for at in range(0, max(len(nodes), 1), SOME)]
+    return torch.cat([module(StandardRows(features[piece], dtype)) for piece in pieces])

@@ -14,8 +14,8 @@ from scipy.sparse import csr_array
 from torch import Tensor, nn
 from torch_geometric.nn import SAGEConv
 
-from fedstruct.graph.graph import Features
 from fedstruct.models.dropout import dropped_relu
+from fedstruct.models.feature_rows import FeatureRows
 from fedstruct.models.mlp import StandardRows
 from fedstruct.models.sparse import SparseMatrix
 from fedstruct.structure.kernels import columns_of, divide_rows, onto_columns, picked, row_sums, stacked
@@ -49,7 +49,7 @@ class NeighbourMeans:
     neighbours, it is taken once, before all products. Means of sparse rows are fuller than the rows; theirs follows.
     """
 
-    def __init__(self, mean: csr_array, features: Features, dtype: torch.dtype) -> None:
+    def __init__(self, mean: csr_array, features: FeatureRows, dtype: torch.dtype) -> None:
         near = columns_of(mean)
         matrix, rows = SparseMatrix(onto_columns(mean, near), dtype), StandardRows(features[near], dtype)
         before = rows.dense and mean.shape[0] < len(near)
@@ -83,7 +83,7 @@ class Neighbourhoods:
     def __init__(
         self,
         adjacency: csr_array,
-        features: Features,
+        features: FeatureRows,
         nodes: np.ndarray,
         layers: int,
         keys: np.ndarray,

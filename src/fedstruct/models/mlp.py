@@ -35,10 +35,6 @@ class StandardRows:
         width = max(features.shape[1], 1)
         if issparse(features) and features.nnz > DENSE * features.shape[0] * width:
             features = features.toarray()
-        values = features.astype(np.float64)
-        mean = np.asarray(values.sum(axis=1)).ravel() / width
-        square = np.asarray((values * values).sum(axis=1)).ravel() / width
-        scale = 1.0 / np.sqrt(np.maximum(square - mean**2, 0) + EPSILON)
         self.rows = features.shape[0]
         self.used: Tensor | None = None
         """The columns that `scaled` holds, unless it holds all."""
@@ -46,9 +42,16 @@ class StandardRows:
         self.dense = not issparse(features)
         ones = np.ones(self.rows)
         if self.dense:
-            self.scaled = torch.from_numpy((values - mean[:, None]) * scale[:, None]).to(dtype)
+            self.scaled = torch.empty(features.shape, dtype=dtype)
+            # Some rows at a time: the sums are in double precision, and the table may be most of the memory.
+            for at in range(0, self.rows, 1 << 16):
+                values = features[at : at + (1 << 16)].astype(np.float64)
+                mean, scale = _moments(values, width)
+                self.scaled[at : at + (1 << 16)] = torch.from_numpy((values - mean[:, None]) * scale[:, None])
             offsets = ones[:, None]
         else:
+            values = features.astype(np.float64)
+            mean, scale = _moments(values, width)
             scaled = csr_array(diags_array(scale) @ values)
             used = columns_of(scaled)
             if 2 * len(used) < width:
@@ -70,6 +73,13 @@ class StandardRows:
         """LayerNorm and the product after it as one step: W(γ ⊙ x̂ + β) = x̂ (γ ⊙ W) + Wβ."""
         product: Tensor = _NormalisedProduct.apply(weight, gamma, beta, self)  # type: ignore[no-untyped-call]
         return product
+
+
+def _moments(values: Features, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """The mean of each row, and one over its deviation."""
+    mean = np.asarray(values.sum(axis=1)).ravel() / width
+    square = np.asarray((values * values).sum(axis=1)).ravel() / width
+    return mean, 1.0 / np.sqrt(np.maximum(square - mean**2, 0) + EPSILON)
 
 
 class _NormalisedProduct(torch.autograd.Function):

@@ -15,17 +15,17 @@ from numba import njit
 Loop = Callable[..., Any]
 
 
-def part(function: Loop) -> Loop:
+def part(function: Loop, parallel: bool = False) -> Loop:
     """Compile a loop that others call, at its first call; its machine code is kept where there is a folder for it."""
     try:
-        return njit(function, cache=True)
+        return njit(function, cache=True, parallel=parallel)
     except RuntimeError:
-        return njit(function)
+        return njit(function, parallel=parallel)
 
 
-def compiled(function: Loop) -> Loop:
+def compiled(function: Loop, parallel: bool = False) -> Loop:
     """Compile a loop that Python calls; Ctrl-C ends it as it ends anything else."""
-    loop = part(function)
+    loop = part(function, parallel)
 
     @wraps(function)
     def called(*arguments: Any) -> Any:

@@ -1,0 +1,71 @@
+"""Products with Â over the whole graph: put together from parts, and the same by torch and by the compiled loops."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from fedstruct.models.adjacency import NormalisedAdjacency
+from fedstruct.models.decoupled import predicted
+from fedstruct.models.feature_rows import FeatureRows
+from fedstruct.models.mlp import MLP, StandardRows
+from fedstruct.structure.neighbours import together
+from strategies import looped, partitions, row_normalised
+
+
+@given(partitions())
+def test_the_neighbours_of_all_parties_are_the_graphs(parts):
+    neighbours = together(parts.parties)
+    np.testing.assert_allclose(neighbours.normalised().toarray(), row_normalised(looped(parts)), rtol=1e-12)
+    np.testing.assert_allclose(neighbours.degrees(), looped(parts).sum(axis=1), rtol=1e-12)
+    assert neighbours.symmetric == (not parts.graph.directed)
+
+
+@settings(max_examples=60)
+@given(partitions(), st.sampled_from([0, 10**9]), st.integers(1, 4))
+def test_products_with_the_whole_adjacency_and_its_transpose(parts, many, width):
+    """From 0 edges on by the compiled loops, below a billion by torch: both are the dense product."""
+    adjacency = NormalisedAdjacency(together(parts.parties), torch.float64, many)
+    dense = row_normalised(looped(parts))
+    values = np.random.default_rng(0).normal(size=(len(dense), width))
+    given_values = torch.from_numpy(values.copy())
+    np.testing.assert_allclose(adjacency.forward(given_values).numpy(), dense @ values, atol=1e-12)
+    np.testing.assert_allclose(adjacency.backward(given_values).numpy(), dense.T @ values, atol=1e-12)
+    np.testing.assert_array_equal(given_values.numpy(), values)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_both_products_take_any_precision_and_layout(dtype):
+    from fedstruct.graph import generate, partition
+
+    parts = partition.random(generate.planted(nodes=300), parties=4)
+    loops, torchs = (NormalisedAdjacency(together(parts.parties), dtype, many) for many in (0, 10**9))
+    values = torch.randn(5, 300, dtype=dtype, generator=torch.Generator().manual_seed(0)).T
+    for way in ("forward", "backward"):
+        one, other = getattr(loops, way)(values), getattr(torchs, way)(values)
+        assert one.dtype == dtype
+        torch.testing.assert_close(one, other)
+
+
+@given(st.lists(st.integers(1, 5), min_size=1, max_size=4), st.booleans(), st.data())
+def test_rows_of_tables_are_those_of_the_whole(sizes, sparse, data):
+    whole = np.arange(3.0 * sum(sizes)).reshape(-1, 3)
+    tables = np.split(whole, np.cumsum(sizes)[:-1])
+    rows = np.array(sorted(data.draw(st.sets(st.integers(0, sum(sizes) - 1)))), np.int64)
+    found = FeatureRows([csr_array(t) for t in tables] if sparse else tables)[rows]
+    np.testing.assert_array_equal(found.toarray() if sparse else found, whole[rows])
+
+
+def test_nodes_judged_some_at_a_time_are_judged_alike(monkeypatch):
+    rng = np.random.default_rng(0)
+    table = rng.normal(size=(50, 6)).astype(np.float32)
+    model = MLP(6, (8,), 3, torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        whole = model(StandardRows(table, torch.float32))
+        monkeypatch.setattr("fedstruct.models.decoupled.SOME", 7)
+        pieces = predicted(model, FeatureRows([table[:20], table[20:]]), np.arange(50), torch.float32)
+        nobody = predicted(model, FeatureRows([table]), np.zeros(0, np.int64), torch.float32)
+    torch.testing.assert_close(pieces, whole)
+    assert nobody.shape == (0, 3)
