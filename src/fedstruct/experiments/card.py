@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from fedstruct.federation.local import LocalFederation
-from fedstruct.graph.graph import UNKNOWN, count_edges
+from fedstruct.graph.graph import UNKNOWN, count_edges, edge_pieces
 from fedstruct.graph.partition import Partition
 from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.methods.exchange import EXCHANGE, ExchangeParty, Multiply, Sizes, StructureOptions
@@ -38,7 +38,7 @@ class Part:
             nodes=own.nodes,
             inner_edges=count_edges(own.inner, own.directed),
             border_edges=sum(len(border) for border in borders),
-            neighbours=len(np.unique(np.concatenate([border.peer for border in borders]))),
+            neighbours=int(np.count_nonzero(sum(np.bincount(b.peer, minlength=len(own.peers)) for b in borders))),
             classes=np.bincount(own.labels[own.labels != UNKNOWN], minlength=own.classes).tolist(),
             read_off=None if exposure is None else _share(exposure.inner_by_any, exposure.inner_edges),
         )
@@ -83,10 +83,12 @@ class Card:
         parties = [Part.of(own, exposed[i] if exposed else None) for i, own in enumerate(parts.parties)]
         classes = np.array([p.classes for p in parties])
 
-        u, v = graph.adjacency.tocoo().coords
-        known = (graph.labels[u] != UNKNOWN) & (graph.labels[v] != UNKNOWN) & (graph.directed | (u <= v))
-        same = graph.labels[u] == graph.labels[v]
-        inside = parts.owner[u] == parts.owner[v]
+        same, known = np.zeros((2, 2), np.int64)  # each across and inside
+        for u, v in edge_pieces(graph.adjacency):
+            told = (graph.labels[u] != UNKNOWN) & (graph.labels[v] != UNKNOWN) & (graph.directed | (u <= v))
+            inside = parts.owner[u] == parts.owner[v]
+            known += np.bincount(inside[told], minlength=2)
+            same += np.bincount(inside[told & (graph.labels[u] == graph.labels[v])], minlength=2)
         return cls(
             graph=graph.name,
             partition=parts.name,
@@ -95,8 +97,8 @@ class Card:
             parties=parties,
             classes=classes.sum(axis=0).tolist(),
             border_share=_share(sum(p.border_edges for p in parties) // 2, graph.edges),
-            homophily_inside=_share(int((same & known & inside).sum()), int((known & inside).sum())),
-            homophily_across=_share(int((same & known & ~inside).sum()), int((known & ~inside).sum())),
+            homophily_inside=_share(int(same[1]), int(known[1])),
+            homophily_across=_share(int(same[0]), int(known[0])),
             label_skew=label_skew(classes),
             read_off=_share(sum(e.inner_by_any for e in exposed), sum(e.inner_edges for e in exposed)),
             prune=options.prune if exchange else None,

@@ -17,6 +17,7 @@ from typing import Any
 
 from fedstruct.errors import FedstructError, unknown
 from fedstruct.graph import generators, npz
+from fedstruct.graph.cache import cache
 from fedstruct.graph.graph import Graph
 
 DATA_VARIABLE = "FEDSTRUCT_DATA"
@@ -112,11 +113,6 @@ def where(name: str) -> Path | None:
     """The file that `load` would read, if there is one: in the data folder first, then in the cache."""
     folders = [f for f in (_folder(), cache()) if f is not None]
     return next((f / f"{name}.npz" for f in folders if (f / f"{name}.npz").is_file()), None)
-
-
-def cache() -> Path:
-    """Where downloaded graphs are kept."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fedstruct"
 
 
 def _folder() -> Path | None:

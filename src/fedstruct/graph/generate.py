@@ -1,4 +1,4 @@
-"""Graphs made from a seed: planted communities, for a first look without any data, and a consortium of banks.
+"""Graphs made from a seed: planted communities, for a first look without any data; a consortium of banks; large graphs.
 
 >>> planted(nodes=100).nodes, consortium(accounts=200).graph().owner_attribute
 (100, 'bank')
@@ -14,9 +14,10 @@ from annotated_types import Ge, Le
 from fedstruct.graph.consortium import consortium
 from fedstruct.graph.graph import Graph
 from fedstruct.graph.parameters import checked
+from fedstruct.graph.synthetic import synthetic
 from fedstruct.seeds import stream
 
-__all__ = ["consortium", "planted"]
+__all__ = ["consortium", "planted", "synthetic"]
 
 
 @checked

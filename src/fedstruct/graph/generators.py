@@ -12,11 +12,15 @@ from dataclasses import replace
 from typing import Any
 
 from fedstruct.errors import FedstructError, unknown
-from fedstruct.graph.generate import consortium, planted
+from fedstruct.graph.generate import consortium, planted, synthetic
 from fedstruct.graph.graph import Graph
 from fedstruct.graph.tables import Tables
 
-GENERATORS: dict[str, Callable[..., Graph | Tables]] = {"consortium": consortium, "planted": planted}
+GENERATORS: dict[str, Callable[..., Graph | Tables]] = {
+    "consortium": consortium,
+    "planted": planted,
+    "synthetic": synthetic,
+}
 
 
 def is_generated(name: str) -> bool:

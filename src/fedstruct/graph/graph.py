@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -19,6 +20,9 @@ UNKNOWN = -1
 
 UNUSED, TRAIN, VALIDATION, TEST = 0, 1, 2, 3
 """What `split` holds."""
+
+EDGES_AT_ONCE = 1 << 22
+"""Edges that are looked at together."""
 
 Features: TypeAlias = Any
 """A dense array or a CSR array, one row per node; scipy tells its types to nobody."""
@@ -103,15 +107,18 @@ class Graph:
 
     @property
     def weighted(self) -> bool:
-        return bool(np.any(self.adjacency.data != 1))
+        weights = self.adjacency.data
+        return bool(weights.size) and not weights.min() == weights.max() == 1
 
     @property
     def homophily(self) -> float:
         """The share of edges whose two ends carry the same known label."""
-        source, target = self.adjacency.tocoo().coords
-        u, v = self.labels[source], self.labels[target]
-        known = (u != UNKNOWN) & (v != UNKNOWN) & (self.directed | (source <= target))
-        return float((u == v)[known].mean()) if known.any() else float("nan")
+        same, known = 0, 0
+        for source, target in edge_pieces(self.adjacency):
+            u, v = self.labels[source], self.labels[target]
+            both = (u != UNKNOWN) & (v != UNKNOWN) & (self.directed | (source <= target))
+            same, known = same + int(((u == v) & both).sum()), known + int(both.sum())
+        return same / known if known else float("nan")
 
     def undirected(self) -> Graph:
         """Every edge both ways; the weights of opposite edges add up, unweighted ones stay 1."""
@@ -181,6 +188,15 @@ class Graph:
         return data
 
 
+def edge_pieces(adjacency: csr_array) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The two ends of each stored edge, some rows at a time, so that no array has a number for each edge."""
+    rows, at = adjacency.shape[0], adjacency.indptr
+    piece = at[:-1] // EDGES_AT_ONCE
+    for begin, end in pairwise([0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), rows]):
+        source = np.repeat(np.arange(begin, end), np.diff(at[begin : end + 1]))
+        yield source, adjacency.indices[at[begin] : at[end]]
+
+
 def count_edges(adjacency: csr_array, directed: bool) -> int:
     """How many edges an adjacency holds; an undirected one counts once."""
     loops = np.count_nonzero(adjacency.diagonal())
@@ -234,7 +250,9 @@ def check_nodes(
     if (most := max(classes, *features.shape[1:])) > 2**31 - 1:
         raise FedstructError(f"{name}: {most:,} classes or features are too many; their number must fit into 32 bits")
     values = features.data if issparse(features) else features
-    if not np.isfinite(values).all():
+    with np.errstate(over="ignore", invalid="ignore"):
+        surely = np.isfinite(values.sum())  # What is not finite makes the sum so, and no array of truths is needed.
+    if not surely and not np.isfinite(values).all():
         row = (
             int(np.argmin(np.isfinite(values).all(axis=1)))
             if values.ndim == 2

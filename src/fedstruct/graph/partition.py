@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from fedstruct.atomic import replaced
 from fedstruct.errors import FedstructError, unknown
 from fedstruct.graph import communities
+from fedstruct.graph.cut import cut_up
 from fedstruct.graph.graph import Graph
-from fedstruct.graph.party_graph import Border, PartyGraph
+from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.seeds import stream
 
 OWNER_FILES = (".npy", ".txt")
@@ -145,64 +145,11 @@ def by_attribute(graph: Graph, attribute: str, seed: int = 0) -> Partition:
 
 def cut(graph: Graph, owner: np.ndarray, names: list[str], seed: int, how: str) -> Partition:
     """Give each party what it owns; its nodes are renumbered in a random order, drawn once."""
-    n, parties = graph.nodes, len(names)
-    shuffled = stream(seed, "partition", "numbers").permutation(n)
-    order = shuffled[np.argsort(owner[shuffled], kind="stable")]
-    sizes = np.bincount(owner, minlength=parties)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    number = np.empty(n, np.int64)
-    number[order] = np.arange(n) - starts[owner[order]]
-
-    a = graph.adjacency.tocoo()
-    u, v = a.coords
-    weight = a.data
-    inside = owner[u] == owner[v]
-    crossing = ~inside
-    out = _grouped(owner[u][crossing], u[crossing], v[crossing], weight[crossing], parties)
-    into = _grouped(owner[v][crossing], v[crossing], u[crossing], weight[crossing], parties)
-    own = _grouped(owner[u][inside], u[inside], v[inside], weight[inside], parties)
-
-    made = []
-    nodes = tuple(order[starts[i] : starts[i + 1]] for i in range(parties))
-    for i, mine in enumerate(nodes):
-        others = [j for j in range(parties) if j != i]
-        position = np.full(parties, -1)
-        position[others] = np.arange(parties - 1)
-
-        def border(edges: tuple[np.ndarray, ...], position: np.ndarray = position) -> Border:
-            here, there, w = edges
-            rank = np.lexsort((number[there], position[owner[there]], number[here]))
-            here, there, w = here[rank], there[rank], w[rank]
-            return Border(number[here], position[owner[there]], number[there], w)
-
-        source, target, w = own[i]
-        inner = csr_array((w, (number[source], number[target])), shape=(len(mine), len(mine)))
-        inner.sort_indices()
-        made.append(
-            PartyGraph(
-                name=names[i],
-                peers=tuple(names[j] for j in others),
-                features=graph.features[mine],
-                labels=graph.labels[mine],
-                classes=graph.classes,
-                inner=inner,
-                outgoing=border(out[i]),
-                incoming=border(into[i]),
-                directed=graph.directed,
-                ids=None if graph.ids is None else graph.ids[mine],
-                split=None if graph.split is None else graph.split[mine],
-            )
-        )
-    return Partition(graph, owner, tuple(made), nodes, how)
-
-
-def _grouped(by: np.ndarray, *columns_and_count: Any) -> list[tuple[np.ndarray, ...]]:
-    """Columns cut into one piece per party."""
-    *columns, parties = columns_and_count
-    order = np.argsort(by, kind="stable")
-    bounds = np.searchsorted(by[order], np.arange(parties + 1))
-    sorted_columns = [column[order] for column in columns]
-    return [tuple(c[bounds[i] : bounds[i + 1]] for c in sorted_columns) for i in range(parties)]
+    shuffled = stream(seed, "partition", "numbers").permutation(graph.nodes)
+    # Of narrow numbers, which are sorted fastest.
+    order = shuffled[np.argsort(owner[shuffled].astype(np.min_scalar_type(len(names))), kind="stable")]
+    nodes = tuple(np.split(order, np.cumsum(np.bincount(owner, minlength=len(names)))[:-1]))
+    return Partition(graph, owner, cut_up(graph, names, nodes), nodes, how)
 
 
 def _numbered(parties: int) -> list[str]:

@@ -10,7 +10,7 @@ from numba import prange, types
 from numba.core.cgutils import get_item_pointer, get_or_insert_function
 from numba.extending import intrinsic
 
-from fedstruct.structure.compiled import compiled
+from fedstruct.compiling import compiled
 
 AHEAD = 32
 """How many entries before its turn a row is asked of the memory; measured, and flat between 16 and 64."""

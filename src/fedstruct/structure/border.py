@@ -83,12 +83,14 @@ class Told:
 
 def told(own: PartyGraph) -> Told:
     """Count them from the border alone."""
-    return Told(own.name, _sizes(own.peers, own.incoming), _sizes(own.peers, own.outgoing))
+    forward = _sizes(own.peers, own.incoming)
+    backward = forward if own.outgoing is own.incoming else _sizes(own.peers, own.outgoing)
+    return Told(own.name, forward, backward)
 
 
 def _sizes(peers: tuple[str, ...], border: Border) -> dict[str, GroupSizes]:
-    peer, _, group = groups(border.peer, border.node)
-    over = np.minimum(np.bincount(group, minlength=len(peer)), 3)
-    table = np.zeros((len(peers), 4), np.int64)
-    np.add.at(table, (peer, over), 1)
-    return {name: GroupSizes(*row[1:]) for name, row in zip(peers, table.tolist(), strict=True)}
+    sizes = {}
+    for i, name in enumerate(peers):
+        over = np.bincount(border.node[border.peer == i])
+        sizes[name] = GroupSizes(*(int(np.count_nonzero(over == n)) for n in (1, 2)), int(np.count_nonzero(over > 2)))
+    return sizes

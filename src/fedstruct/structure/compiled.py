@@ -5,42 +5,9 @@ Sums are added in the order in which scipy adds them, so that they agree with it
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
-
 import numpy as np
-from numba import njit
 
-Loop = Callable[..., Any]
-
-
-def part(function: Loop, parallel: bool = False) -> Loop:
-    """Compile a loop that others call, at its first call; its machine code is kept where there is a folder for it."""
-    try:
-        return njit(function, cache=True, parallel=parallel)
-    except RuntimeError:
-        return njit(function, parallel=parallel)
-
-
-def compiled(function: Loop, parallel: bool = False) -> Loop:
-    """Compile a loop that Python calls; Ctrl-C ends it as it ends anything else."""
-    loop = part(function, parallel)
-
-    @wraps(function)
-    def called(*arguments: Any) -> Any:
-        try:
-            return loop(*arguments)
-        except SystemError as error:
-            # What a signal raised in the meantime: numba gives a result all the same, which Python takes for a bug.
-            cause: BaseException | None = error
-            while isinstance(cause, SystemError):
-                cause = cause.__cause__
-            if isinstance(cause, KeyboardInterrupt):
-                raise KeyboardInterrupt from None
-            raise
-
-    return called
+from fedstruct.compiling import compiled, part
 
 
 @part

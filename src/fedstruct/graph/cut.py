@@ -1,0 +1,75 @@
+"""One graph cut into what each of its owners has.
+
+A party at a time, so that nothing is held of all edges but the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from fedstruct.graph.graph import Features, Graph
+from fedstruct.graph.party_graph import Border, PartyGraph
+
+AT_ONCE = 1 << 16
+"""Rows of features that are copied at once."""
+
+
+def cut_up(graph: Graph, names: list[str], nodes: Sequence[np.ndarray]) -> tuple[PartyGraph, ...]:
+    """What each party has, where `nodes` lists its nodes in its own numbering.
+
+    In an undirected graph the edges that leave a party are those that enter it, and stand there once.
+    """
+    starts = np.cumsum([0, *map(len, nodes)])
+    place = np.empty(graph.nodes, np.int32)
+    for mine, start in zip(nodes, starts, strict=False):
+        place[mine] = np.arange(start, start + len(mine), dtype=np.int32)
+    turned = graph.adjacency.T.tocsr() if graph.directed else None
+
+    made = []
+    for i, mine in enumerate(nodes):
+        inner, outgoing = _parted(graph.adjacency, mine, place, starts, i)
+        made.append(
+            PartyGraph(
+                name=names[i],
+                peers=tuple(names[:i] + names[i + 1 :]),
+                features=_rows(graph.features, mine),
+                labels=graph.labels[mine],
+                classes=graph.classes,
+                inner=inner,
+                outgoing=outgoing,
+                incoming=outgoing if turned is None else _parted(turned, mine, place, starts, i)[1],
+                directed=graph.directed,
+                ids=None if graph.ids is None else graph.ids[mine],
+                split=None if graph.split is None else graph.split[mine],
+            )
+        )
+    return tuple(made)
+
+
+def _parted(
+    matrix: csr_array, rows: np.ndarray, place: np.ndarray, starts: np.ndarray, me: int
+) -> tuple[csr_array, Border]:
+    """Party `me`'s rows of a matrix: its inner part, and its border."""
+    # Importing the compiler takes a while, and who only looks at a graph does without.
+    from fedstruct.graph.compiled_cut import parted_rows, renumbered_rows
+
+    sorted_rows = renumbered_rows(rows, place, matrix.indptr, matrix.indices, matrix.data)
+    peer_kind = np.dtype(np.int16 if len(starts) <= 1 << 15 else np.int32)
+    row_starts, columns, weights, *border = parted_rows(me, starts, *sorted_rows, peer_kind)
+    inner = csr_array((weights, columns, row_starts), shape=(len(rows), len(rows)))
+    return inner, Border(*border)
+
+
+def _rows(features: Features, nodes: np.ndarray) -> Features:
+    """The features of these nodes, in this order, read in the order in which they lie in their file."""
+    if issparse(features):
+        return features[nodes]
+    found = np.empty((len(nodes), features.shape[1]), features.dtype)
+    ascending = np.argsort(nodes)
+    for begin in range(0, len(nodes), AT_ONCE):
+        some = ascending[begin : begin + AT_ONCE]
+        found[some] = features[nodes[some]]
+    return found
