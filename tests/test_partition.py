@@ -12,8 +12,9 @@ import fedstruct as fs
 from fedstruct.errors import FedstructError
 from fedstruct.graph.generate import planted
 from fedstruct.graph.graph import Graph
-from fedstruct.graph.partition import read_owners, write_owners
+from fedstruct.graph.partition import cut, read_owners, write_owners
 from fedstruct.graph.party_graph import Border
+from fedstruct.seeds import stream
 from strategies import graphs, partitions, with_peer
 
 
@@ -120,6 +121,57 @@ def test_what_a_party_holds_is_in_order(parts):
         for border in (party.outgoing, party.incoming):
             order = list(zip(border.own.tolist(), border.peer.tolist(), border.node.tolist(), strict=True))
             assert order == sorted(set(order))
+
+
+def plainly_cut(graph, owner, names, seed):
+    """The parts of a graph, edge by edge."""
+    order = stream(seed, "partition", "numbers").permutation(graph.nodes).tolist()
+    nodes = [[v for v in order if owner[v] == i] for i in range(len(names))]
+    number = {v: (i, at) for i, mine in enumerate(nodes) for at, v in enumerate(mine)}
+    inner = [np.zeros((len(mine), len(mine))) for mine in nodes]
+    outgoing, incoming = ([[] for _ in names] for _ in range(2))
+    for u, v in zip(*(end.tolist() for end in graph.adjacency.tocoo().coords), strict=True):
+        (i, here), (j, there), weight = number[u], number[v], graph.adjacency[u, v]
+        if i == j:
+            inner[i][here, there] = weight
+        else:
+            outgoing[i].append((here, j - (j > i), there, weight))
+            incoming[j].append((there, i - (i > j), here, weight))
+    return nodes, inner, [sorted(border) for border in outgoing], [sorted(border) for border in incoming]
+
+
+@given(partitions(max_nodes=16), st.integers(0, 3))
+def test_a_cut_is_that_of_plain_loops(parts, seed):
+    names = [party.name for party in parts.parties]
+    found = cut(parts.graph, parts.owner, names, seed, "again")
+    for party, mine, nodes, inner, *borders in zip(
+        found.parties, found.nodes, *plainly_cut(parts.graph, parts.owner, names, seed), strict=True
+    ):
+        assert mine.tolist() == nodes
+        assert np.array_equal(party.inner.toarray(), inner)
+        for border, rows in zip((party.outgoing, party.incoming), borders, strict=True):
+            columns = (border.own, border.peer, border.node, border.weight)
+            assert list(zip(*(column.tolist() for column in columns), strict=True)) == rows
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_long_rows_are_cut_as_short_ones_are(directed):
+    ends = stream(0, "hubs").integers(0, 400, size=(2, 6_000))
+    ends[0, :3_000] %= 3
+    graph = Graph.from_edges(ends, features=np.ones((400, 1)), labels=[0] * 400, directed=directed,
+                             weights=stream(1, "hubs").random(6_000) + 0.1)  # fmt: skip
+    parts = fs.partition.random(graph, parties=4)
+    assert np.diff(graph.adjacency.indptr).max() > 300
+    for borders in ("outgoing", "incoming"):
+        assert np.array_equal(rebuilt(parts, borders), graph.adjacency.toarray())
+
+
+def test_what_a_party_holds_is_narrow_and_undirected_edges_stand_there_once():
+    for graph in (planted(nodes=60), replace(planted(nodes=60), directed=True)):
+        for party in fs.partition.random(graph, parties=3).parties:
+            assert [getattr(party.outgoing, name).dtype for name in ("own", "peer", "node")] == ["i4", "i2", "i4"]
+            assert party.inner.indices.dtype == party.inner.indptr.dtype == np.int32
+            assert (party.incoming is party.outgoing) == (not graph.directed)
 
 
 # A party holds nothing of others.

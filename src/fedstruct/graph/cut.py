@@ -59,7 +59,9 @@ def _parted(
     sorted_rows = renumbered_rows(rows, place, matrix.indptr, matrix.indices, matrix.data)
     peer_kind = np.dtype(np.int16 if len(starts) <= 1 << 15 else np.int32)
     row_starts, columns, weights, *border = parted_rows(me, starts, *sorted_rows, peer_kind)
-    inner = csr_array((weights, columns, row_starts), shape=(len(rows), len(rows)))
+    # 32-bit positions wherever they fit; otherwise the columns, too, would be made 64-bit.
+    positions = np.int32 if len(columns) <= np.iinfo(np.int32).max else np.int64
+    inner = csr_array((weights, columns, row_starts.astype(positions)), shape=(len(rows), len(rows)))
     return inner, Border(*border)
 
 

@@ -6,6 +6,7 @@ Undirected, without weights, and with dense features; `about.json` says how many
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -59,7 +60,7 @@ def read(folder: Path, name: str) -> Graph:
 
 
 def _mapped(path: Path, kind: str, shape: tuple[int, ...]) -> np.ndarray:
-    expected = int(np.prod(shape, dtype=np.int64)) * np.dtype(kind).itemsize
+    expected = math.prod(shape) * np.dtype(kind).itemsize
     if path.stat().st_size != expected:
         raise ValueError(f"{path.name} has {path.stat().st_size:,} bytes instead of {expected:,}")
     # Nothing cannot be mapped.

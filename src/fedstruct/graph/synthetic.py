@@ -46,7 +46,7 @@ def synthetic(
     classes: Annotated[int, Ge(2), Le(10_000)] = 10,
     homophily: Annotated[float, Ge(0), Le(1)] = 0.7,
     features: Annotated[int, Ge(1), Le(10_000)] = 64,
-    signal: Annotated[float, Ge(0), Le(1e6)] = 1.5,
+    signal: Annotated[float, Ge(0), Le(1e6)] = 1.8,
     seed: Annotated[int, Ge(0)] = 0,
 ) -> Graph:
     """Blocks of one size with power-law degrees, for graphs of any size; made once and kept in the cache.
