@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 import fedstruct as fs
 from fedstruct.errors import FedstructError
-from fedstruct.graph.graph import TEST, TRAIN, UNKNOWN, UNUSED, VALIDATION, Graph
+from fedstruct.graph.graph import TEST, TRAIN, UNKNOWN, UNUSED, VALIDATION, Graph, edge_pieces
 from strategies import EXACT_WEIGHT, graphs
 
 # What torch-geometric says of torch while it is imported is no concern of ours.
@@ -311,6 +311,15 @@ def test_homophily_is_the_share_of_edges_between_equal_labels(some, data):
         assert labelled.homophily == pytest.approx(np.mean(same), abs=1e-12)
     else:
         assert np.isnan(labelled.homophily)
+
+
+@given(graphs(), st.integers(1, 8))
+def test_pieces_hold_every_edge_once_and_whole_rows(some, at_once):
+    pieces = list(edge_pieces(some.adjacency, at_once))
+    together = [np.concatenate(ends).tolist() for ends in zip(*pieces, strict=True)]
+    assert together == [c.tolist() for c in some.adjacency.tocoo().coords]
+    for source, _ in pieces:
+        assert len(source) < at_once + np.diff(some.adjacency.indptr).max()
 
 
 # To torch-geometric and back.

@@ -250,6 +250,12 @@ def many_classes(folder):
     labels.tofile(folder / "labels")
 
 
+def no_class(folder):
+    labels = np.fromfile(folder / "labels", "<i8")
+    labels[0] = -7
+    labels.tofile(folder / "labels")
+
+
 def no_json(folder):
     (folder / "about.json").write_text("{")
 
@@ -270,7 +276,8 @@ def huge(folder):
 
 
 @pytest.mark.parametrize(
-    "damage", [shortened, lost, beyond, backwards, infinite, many_classes, no_json, no_count, a_list, huge]
+    "damage",
+    [shortened, lost, beyond, backwards, infinite, many_classes, no_class, no_json, no_count, a_list, huge],
 )
 def test_a_damaged_folder_is_one_sentence(cached, damage):
     datasets.load(SMALL)

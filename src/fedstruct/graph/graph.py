@@ -21,7 +21,7 @@ UNKNOWN = -1
 UNUSED, TRAIN, VALIDATION, TEST = 0, 1, 2, 3
 """What `split` holds."""
 
-EDGES_AT_ONCE = 1 << 22
+EDGES_AT_ONCE = 1 << 16
 """Edges that are looked at together."""
 
 Features: TypeAlias = Any
@@ -32,7 +32,8 @@ Features: TypeAlias = Any
 class Graph:
     """Nodes with features and labels, and the edges between them.
 
-    `adjacency[u, v]` is the weight of the edge from u to v; an undirected graph stores each edge both ways.
+    `adjacency[u, v]` is the weight of the edge from u to v; an undirected graph stores each edge both ways, at one
+    weight.
 
     >>> triangle = Graph.from_edges([[0, 1, 2], [1, 2, 0]], features=np.eye(3), labels=[0, 1, 0])
     >>> triangle.nodes, triangle.edges, triangle.classes, triangle.directed
@@ -188,10 +189,10 @@ class Graph:
         return data
 
 
-def edge_pieces(adjacency: csr_array) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def edge_pieces(adjacency: csr_array, at_once: int = EDGES_AT_ONCE) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The two ends of each stored edge, some rows at a time, so that no array has a number for each edge."""
     rows, at = adjacency.shape[0], adjacency.indptr
-    piece = at[:-1] // EDGES_AT_ONCE
+    piece = at[:-1] // at_once
     for begin, end in pairwise([0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), rows]):
         source = np.repeat(np.arange(begin, end), np.diff(at[begin : end + 1]))
         yield source, adjacency.indices[at[begin] : at[end]]

@@ -28,7 +28,7 @@ def write(folder: Path, name: str, pieces: Iterable[np.ndarray]) -> int:
     # Not into mapped memory, where a full disk would end the process.
     with (folder / name).open("wb") as file:
         for piece in pieces:
-            file.write(np.ascontiguousarray(piece, KINDS[name]))
+            file.write(np.ascontiguousarray(piece, KINDS[name]).data)
             size += piece.size
     return size
 
@@ -51,12 +51,16 @@ def read(folder: Path, name: str) -> Graph:
             raise ValueError("its rows do not follow each other")
         if entries and not 0 <= columns.min() <= columns.max() < nodes:
             raise ValueError("an edge names a node that does not exist")
+        if arrays["labels"].min(initial=0) < 0:
+            raise ValueError("a label is negative")
         adjacency = csr_array((np.ones(entries, np.int8), columns, row_starts), shape=(nodes, nodes))
         adjacency.has_canonical_format = True
         return Graph(adjacency, arrays["features"], arrays["labels"], classes, name=name)
     except (OSError, ValueError, KeyError, TypeError, FedstructError) as error:
         why = f"there is no {error}" if isinstance(error, KeyError) else getattr(error, "strerror", None) or error
-        raise FedstructError(f"the graph in {folder} is damaged ({why}); delete the folder, and it is made anew") from None
+        raise FedstructError(
+            f"the graph in {folder} is damaged ({why}); delete the folder, and it is made anew"
+        ) from None
 
 
 def _mapped(path: Path, kind: str, shape: tuple[int, ...]) -> np.ndarray:

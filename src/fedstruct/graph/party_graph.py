@@ -32,7 +32,8 @@ class PartyGraph:
     """One party's nodes, its inner edges and its border edges in both directions.
 
     Nodes carry the party's own numbers, 0 to `nodes` - 1. `inner` is the paper's A_i^[i], `outgoing` its A_j^[i]
-    for all j, `incoming` its A_i^[j]. Neither features nor labels nor inner edges of anybody else are here.
+    for all j, `incoming` its A_i^[j]: the same object where edges have no direction. Neither features nor labels nor
+    inner edges of anybody else are here.
 
     >>> from fedstruct.graph import generate, partition
     >>> north = partition.random(generate.planted(nodes=60), parties=3).parties[0]

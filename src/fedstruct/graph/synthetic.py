@@ -41,7 +41,7 @@ FEATURES_AT_ONCE = 1 << 22
 
 @checked
 def synthetic(
-    n: Annotated[int, Ge(4), Le(200_000_000)] = 100_000,
+    n: Annotated[int, Ge(4), Le(200_000_000)] = 1_000_000,
     degree: Annotated[float, Ge(0.1), Le(10_000)] = 10.0,
     classes: Annotated[int, Ge(2), Le(10_000)] = 10,
     homophily: Annotated[float, Ge(0), Le(1)] = 0.7,
@@ -83,7 +83,9 @@ class Blocks:
         if self.n < 2 * self.classes:
             raise FedstructError(f"synthetic: n = {self.n:,} nodes are too few for {self.classes:,} classes")
         if self.degree > (most := min(self.n / 4, MOST_ENTRIES / self.n)):
-            raise FedstructError(f"synthetic: degree = {self.degree:g} is too large for n = {self.n:,}; {most:g} is most")
+            raise FedstructError(
+                f"synthetic: degree = {self.degree:g} is too large for n = {self.n:,}; {most:g} is most"
+            )
 
     @property
     def bytes(self) -> float:

@@ -36,8 +36,9 @@ def with_groups_of(own: PartyGraph, least: int) -> PartyGraph:
     """What a party owns, without the border edges whose ends would be told in a sum over fewer nodes than this."""
     if least == 1:
         return own
-    borders = [_kept(border, least) for border in (own.outgoing, own.incoming)]
-    return replace(own, outgoing=borders[0], incoming=borders[1])
+    outgoing = _kept(own.outgoing, least)
+    incoming = outgoing if own.incoming is own.outgoing else _kept(own.incoming, least)
+    return replace(own, outgoing=outgoing, incoming=incoming)
 
 
 def _kept(border: Border, least: int) -> Border:
@@ -92,5 +93,6 @@ def _sizes(peers: tuple[str, ...], border: Border) -> dict[str, GroupSizes]:
     sizes = {}
     for i, name in enumerate(peers):
         over = np.bincount(border.node[border.peer == i])
-        sizes[name] = GroupSizes(*(int(np.count_nonzero(over == n)) for n in (1, 2)), int(np.count_nonzero(over > 2)))
+        one, two, more = (int(np.count_nonzero(found)) for found in (over == 1, over == 2, over > 2))
+        sizes[name] = GroupSizes(one, two, more)
     return sizes
