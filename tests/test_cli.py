@@ -840,7 +840,8 @@ def test_datasets_are_listed_with_their_figures_and_where_they_were_found(tmp_pa
     assert (said.code, said.err) == (0, "")
     told = strictly(said.out)
     assert set(told) == {"datasets", "generators"}
-    assert {row["name"]: row["parameters"]["seed"] for row in told["generators"]} == {"consortium": 0, "planted": 0}
+    expected = {"consortium": 0, "planted": 0, "synthetic": 0}
+    assert {row["name"]: row["parameters"]["seed"] for row in told["generators"]} == expected
     rows = {row["name"]: row for row in told["datasets"]}
     assert list(rows) == list(DATASETS)
     cora = rows["cora"]
