@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, eye_array
 
 from fedstruct.structure.kernels import added, compressed, stacked
-from fedstruct.structure.prune import pruned, pruned_product
+from fedstruct.structure.prune import joined, pruned, pruned_product
 
 
 def by_full_sort(matrix, row_starts, column_starts, budget):
@@ -35,7 +35,7 @@ def check(left, right, row_starts, column_starts, budget):
     """The same entries, and the same values to the last bit, as the product of scipy, sorted."""
     before = [m.copy() for m in (left, right)]
     row_starts, column_starts, budget = (np.asarray(x, np.int64) for x in (row_starts, column_starts, budget))
-    product = pruned_product(left, right, row_starts, column_starts, budget)
+    product = joined(pruned_product(left, right, row_starts, column_starts, budget), right.shape[1])
     assert product.shape == (left.shape[0], right.shape[1])
     assert entries_of(product) == by_full_sort((left @ right).tocsr(), row_starts, column_starts, budget)
     for matrix, was in zip((left, right), before, strict=True):
@@ -191,6 +191,7 @@ def test_sums_are_added_in_the_order_of_the_blocks(blocks):
     for block in blocks:
         total += block.toarray()
     found = added(stacked(blocks), len(blocks))
+    found.sort_indices()
     entries_of(found)
     assert found.toarray().tobytes() == total.tobytes()
     assert found.nnz == np.count_nonzero(total)
