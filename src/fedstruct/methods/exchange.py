@@ -138,16 +138,17 @@ class ExchangeParty(OpeningParty):
         self.structure = options
         self.exposure: exposure.Exposure | None = None
         """What this party's peers read off what it sent; it stays here."""
-        self._sizes: np.ndarray | None = None
+        self._limits: Limits | None = None
+        """Once all sizes are known; asked for with every message that comes, and the parties are many."""
 
     def limits(self) -> Limits:
-        known = super().limits()
-        if self._sizes is None:
-            return known
-        nodes, own = int(self._sizes.sum()), self.own.nodes
-        row = nodes
+        return super().limits() if self._limits is None else self._limits
+
+    def _limits_once_sizes_are_known(self, nodes: int) -> Limits:
+        row, own = nodes, self.own.nodes
         if self.structure.prune_rule == "block":
             row = min(nodes, self.structure.entries_per_row(len(self.parties)) * len(self.parties))
+        known = super().limits()
         return Limits(
             sizes={**known.sizes, "nodes": nodes, "own": own},
             most={"rows": own, "entries": own * row},
@@ -158,7 +159,7 @@ class ExchangeParty(OpeningParty):
         sizes = question.nodes
         if sizes[self.me] != self.own.nodes:
             raise FedstructError(f"{self.own.name} has {self.own.nodes} nodes, not {sizes[self.me]}")
-        self._sizes = sizes
+        self._limits = self._limits_once_sizes_are_known(int(sizes.sum()))
         self._hop = 1
         self.starts = np.concatenate([[0], np.cumsum(sizes)])
         self.owner = np.repeat(np.arange(len(sizes)), sizes)
