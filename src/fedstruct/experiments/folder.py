@@ -120,7 +120,7 @@ class RunFolder(Folder):
         """Runs that were there before, as JSON."""
         self.history = History(self.path / HISTORY)
         self._before: list[Any] = []
-        """The rows of the runs that were there before; read when they are written again, not held until then."""
+        """The ledger of the runs that are saved, read again when one more is added to it."""
         if about is not None and not any((self.path / name).exists() for name in (ABOUT, RESULT)):
             text = json.dumps(about, indent=2) + "\n"
             try:

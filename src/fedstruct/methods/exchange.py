@@ -138,17 +138,16 @@ class ExchangeParty(OpeningParty):
         self.structure = options
         self.exposure: exposure.Exposure | None = None
         """What this party's peers read off what it sent; it stays here."""
-        self._limits: Limits | None = None
-        """Once all sizes are known; asked for with every message that comes, and the parties are many."""
+        self._sizes: np.ndarray | None = None
 
     def limits(self) -> Limits:
-        return super().limits() if self._limits is None else self._limits
-
-    def _limits_once_sizes_are_known(self, nodes: int) -> Limits:
-        row, own = nodes, self.own.nodes
+        known = super().limits()
+        if self._sizes is None:
+            return known
+        nodes, own = int(self._sizes.sum()), self.own.nodes
+        row = nodes
         if self.structure.prune_rule == "block":
             row = min(nodes, self.structure.entries_per_row(len(self.parties)) * len(self.parties))
-        known = super().limits()
         return Limits(
             sizes={**known.sizes, "nodes": nodes, "own": own},
             most={"rows": own, "entries": own * row},
@@ -159,7 +158,7 @@ class ExchangeParty(OpeningParty):
         sizes = question.nodes
         if sizes[self.me] != self.own.nodes:
             raise FedstructError(f"{self.own.name} has {self.own.nodes} nodes, not {sizes[self.me]}")
-        self._limits = self._limits_once_sizes_are_known(int(sizes.sum()))
+        self._sizes = sizes
         self._hop = 1
         self.starts = np.concatenate([[0], np.cumsum(sizes)])
         self.owner = np.repeat(np.arange(len(sizes)), sizes)
