@@ -1,6 +1,7 @@
 """The ledger: its sums, its table, and the union of many books."""
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import polars
@@ -96,6 +97,27 @@ def test_the_table_has_a_row_per_message(book, together):
 def test_the_columns_have_their_types(book, together):
     for some in (book, together, union("run-7", [book, together]), Ledger("run-7", owner="a")):
         assert dict(some.frame().schema) == SCHEMA
+
+
+def test_the_coded_table_says_the_same(book, together):
+    for some in (book, together, union("run-7", [book, together]), Ledger("run-7", owner="a")):
+        coded = some.coded()
+        assert coded.with_columns(polars.col(polars.Categorical).cast(polars.String)).equals(some.frame())
+
+
+def test_a_row_of_the_coded_table_takes_tens_of_bytes():
+    """Posts of many rounds, as parties that step as one leave them."""
+    book, names = Ledger("run-7", owner="the parties together"), [f"party-{i}" for i in range(50)]
+    senders, receivers = ([pair[side] for pair in product(names, names)] for side in (0, 1))
+    rows = np.arange(2500)
+    for step in range(100):
+        for entry in ("sent", "received"):
+            book.record(step, senders, receivers, Walks, rows, 8 * rows, entry)
+    coded = book.coded()
+    assert len(coded) == 500_000
+    assert coded.estimated_size() / len(coded) <= 60
+    assert (coded["sender"][-2], coded["receiver"][-2]) == ("party-49", "party-48")
+    assert book.sent() == Traffic(250_000, 800 * int(rows.sum()), 100 * int(rows.sum()))
 
 
 def test_an_empty_book_is_an_empty_table():

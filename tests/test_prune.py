@@ -1,5 +1,8 @@
 """The pruned product against scipy's product and a full sort, on input made to break it."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, eye_array
 
 from fedstruct.structure.kernels import added, compressed, stacked
-from fedstruct.structure.prune import pruned, pruned_product
+from fedstruct.structure.prune import joined, pruned, pruned_product
 
 
 def by_full_sort(matrix, row_starts, column_starts, budget):
@@ -35,7 +38,7 @@ def check(left, right, row_starts, column_starts, budget):
     """The same entries, and the same values to the last bit, as the product of scipy, sorted."""
     before = [m.copy() for m in (left, right)]
     row_starts, column_starts, budget = (np.asarray(x, np.int64) for x in (row_starts, column_starts, budget))
-    product = pruned_product(left, right, row_starts, column_starts, budget)
+    product = joined(pruned_product(left, right, row_starts, column_starts, budget), right.shape[1])
     assert product.shape == (left.shape[0], right.shape[1])
     assert entries_of(product) == by_full_sort((left @ right).tocsr(), row_starts, column_starts, budget)
     for matrix, was in zip((left, right), before, strict=True):
@@ -65,8 +68,9 @@ def cuts(draw, length, blocks):
     return [0, *sorted(inner), length]
 
 
-# Few distinct values make many ties; neighbouring floats make near-ties; tiny ones make products that vanish.
-VALUE = st.sampled_from([0.25, 0.5, 1.0, np.nextafter(1.0, 0), 1e-200, 1e200, 0.1, 0.7])
+# Few distinct values make many ties; neighbouring floats make near-ties; tiny ones make products that vanish or lose
+# most of their bits, huge ones products that are infinite.
+VALUE = st.sampled_from([0.25, 0.5, 1.0, np.nextafter(1.0, 0), 1e-200, 1e200, 0.1, 0.7, 5e-324, 3e-308, 1e308])
 
 
 @st.composite
@@ -81,7 +85,7 @@ def matrices(draw, rows, columns):
 @st.composite
 def products(draw):
     rows, between, columns = (draw(st.integers(0, 9)) for _ in range(3))
-    row_blocks, column_blocks = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    row_blocks, column_blocks = draw(st.integers(1, 12)), draw(st.integers(1, 12))
     budget = draw(st.lists(st.integers(0, 12), min_size=row_blocks, max_size=row_blocks))
     return (
         draw(matrices(rows, between)),
@@ -124,6 +128,24 @@ def test_values_that_rise_or_fall_all_the_way(budget, reverse):
     check_matrix(values[::-1, ::-1] if reverse else values, [0, 50, 100], [0, 30, 100], [budget, budget])
 
 
+@pytest.mark.parametrize("drawn", [1e9, 1e-9, 0.5])
+@pytest.mark.parametrize("budget", [164, 200, 1000])
+def test_a_sample_that_misleads(budget, drawn):
+    """What a full buffer's floor is guessed from is larger than all the rest, smaller, or all alike."""
+    values = np.random.default_rng(0).permutation(10_000) + 1.0
+    room = 2 * budget
+    values[[t * room // 41 for t in range(41)]] = drawn
+    check_matrix(values.reshape(100, 100), [0, 100], [0, 100], [budget])
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.98])
+def test_two_values_in_a_large_block(share):
+    """More than the budget are equal, and a floor above them leaves too few: the guess cannot be right."""
+    values = np.where(np.random.default_rng(0).random((100, 100)) < share, 2.0, 1.0)
+    for budget in (164, 400, 2500):
+        check_matrix(values, [0, 100], [0, 100], [budget])
+
+
 @pytest.mark.parametrize("budget", [0, 1, 299, 300, 301, 10_000])
 def test_one_giant_row(budget):
     values = np.zeros((40, 300))
@@ -161,6 +183,12 @@ def test_blocks_of_one_row_and_one_column():
     np.testing.assert_array_equal(product.toarray(), values * (budget > 0)[:, None])
 
 
+def test_an_infinite_entry_is_forgotten_in_the_next_row():
+    left, right = csr_array([[1e308, 1e308], [0.25, 0.5]]), csr_array([[1e308, 1.0], [1e308, 2.0]])
+    product = check(left, right, [0, 1, 2], [0, 1, 2], [1, 1])
+    np.testing.assert_array_equal(product.toarray(), [[np.inf, np.inf], [0.75e308, 1.25]])
+
+
 def test_entries_that_vanish_are_not_kept():
     """1e-200 squared is 0 as a float; a peer would refuse it."""
     left, right = csr_array([[1e-200, 1e-200, 1.0]]), csr_array([[1e-200, 1e-200], [1e-200, 0], [0, 1e-200]])
@@ -188,9 +216,36 @@ def test_pruning_a_matrix_whole(matrix, budget):
 @given(st.lists(matrices(5, 7), min_size=1, max_size=4))
 def test_sums_are_added_in_the_order_of_the_blocks(blocks):
     total = np.zeros((5, 7))
-    for block in blocks:
-        total += block.toarray()
+    with np.errstate(over="ignore"):
+        for block in blocks:
+            total += block.toarray()
     found = added(stacked(blocks), len(blocks))
+    found.sort_indices()
     entries_of(found)
     assert found.toarray().tobytes() == total.tobytes()
     assert found.nnz == np.count_nonzero(total)
+
+
+OUTER = """
+import resource
+import numpy as np
+from scipy.sparse import csr_array
+from fedstruct.structure.prune import joined, pruned_product
+
+def most(nodes, budget):
+    ramp = np.arange(1.0, nodes + 1)
+    left, right, starts = csr_array(ramp[:, None]), csr_array(ramp[None]), np.linspace(0, nodes, 5).astype(int)
+    kept = joined(pruned_product(left, right, starts, starts, np.full(4, budget)), nodes)
+    assert kept.nnz == 16 * budget
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+print(most(100, 10), most(8000, 2000))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems count memory in other units")
+def test_memory_is_that_of_the_result():
+    """64 million entries, which would take 770 MB and come largest last, of which 32,000 are kept."""
+    said = subprocess.run([sys.executable, "-c", OUTER], check=True, capture_output=True, text=True)
+    before, after = map(int, said.stdout.split())
+    assert after - before < 30

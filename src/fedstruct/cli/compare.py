@@ -77,7 +77,7 @@ def compare(
             comparison.resume(folder)
             with watching(len(study.missing), "runs") as bar, tracked:
                 for name, result in study.train(folder, jobs or cores(), bar, tracked):
-                    comparison.saw(name, result.ledger.frame())
+                    comparison.saw(name, result.ledger.coded())
                     folder.save_result(comparison.as_json())
                     bar.finished(result.test_accuracy, f"{name}, seed {result.seed}:")
         except KeyboardInterrupt:

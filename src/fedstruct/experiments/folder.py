@@ -14,7 +14,7 @@ from typing import Any
 from fedstruct.atomic import replaced
 from fedstruct.errors import FedstructError
 from fedstruct.experiments.history import History
-from fedstruct.federation.ledger import COLUMNS, NUMBERS
+from fedstruct.federation.ledger import COLUMNS, NUMBERS, TEXTS
 
 CONFIG, ABOUT, RESULT = "config.toml", "about.json", "result.json"
 HISTORY, LEDGER = "history.jsonl", "ledger.parquet"
@@ -119,7 +119,8 @@ class RunFolder(Folder):
         self.runs: list[dict[str, Any]] = []
         """Runs that were there before, as JSON."""
         self.history = History(self.path / HISTORY)
-        self._ledgers: list[Any] = []
+        self._before: list[Any] = []
+        """The ledger of the runs that are saved, read again when one more is added to it."""
         if about is not None and not any((self.path / name).exists() for name in (ABOUT, RESULT)):
             text = json.dumps(about, indent=2) + "\n"
             try:
@@ -141,7 +142,8 @@ class RunFolder(Folder):
             if len(seeds) < len(self.runs):
                 raise ValueError("a run lacks figures")
             book = read_ledger(self.path)
-            self._ledgers.append(book.filter(polars.col("run").str.extract(r"-(\d+)$").is_in(seeds)))
+            of_run = polars.col("run").cast(polars.String).str.extract(r"-(\d+)$")
+            self._before = [book.lazy().filter(of_run.is_in(seeds))]
             self.history.read(seeds)
         except (FedstructError, OSError, ValueError, TypeError, KeyError, AttributeError):
             raise FedstructError(
@@ -155,8 +157,10 @@ class RunFolder(Folder):
 
         with self._writing():
             self.history.finish(run.seed, run.history)
-            self._ledgers.append(run.ledger.frame())
-            replaced(self.path / LEDGER, lambda part: polars.concat(self._ledgers).write_parquet(part))
+            texts = polars.col(TEXTS).cast(polars.String)
+            rows = polars.concat([rows.with_columns(texts) for rows in (*self._before, run.ledger.coded().lazy())])
+            replaced(self.path / LEDGER, lambda part: rows.sink_parquet(part))
+            self._before = [polars.scan_parquet(self.path / LEDGER, glob=False)]
         # Last, because it says which runs there are: what the others hold beyond it was not saved in full.
         self.save_result(summary)
 
@@ -173,19 +177,27 @@ def read_result(path: Path) -> dict[str, Any]:
 
 
 def read_ledger(path: Path) -> Any:
-    """The ledger in a run folder, as a table."""
+    """The ledger in a run folder, as a table; its texts as categories, since there may be millions of rows."""
     import polars
 
     try:
-        book = polars.read_parquet(path / LEDGER, glob=False).select(COLUMNS)
+        saved = polars.scan_parquet(path / LEDGER, glob=False).select(COLUMNS)
+        for name, kind in saved.collect_schema().items():
+            if kind != (polars.Int64 if name in NUMBERS else polars.String):
+                raise _not_of_a_ledger(path, name)
+        book = saved.with_columns(polars.col(TEXTS).cast(polars.Categorical)).collect(engine="streaming")
     except (FileNotFoundError, NotADirectoryError):
         raise FedstructError(f"{path} is not a run folder: it has no {LEDGER}") from None
     except (OSError, polars.exceptions.PolarsError) as error:
         raise FedstructError(f"{path / LEDGER} cannot be read: {error}") from None
-    for name, column in zip(COLUMNS, book, strict=True):
-        if column.dtype != (polars.Int64 if name in NUMBERS else polars.String) or column.null_count():
-            raise FedstructError(f"{path / LEDGER} cannot be read: its column '{name}' is not that of a ledger")
+    for column in book:
+        if column.null_count():
+            raise _not_of_a_ledger(path, column.name)
     return book
+
+
+def _not_of_a_ledger(path: Path, column: str) -> FedstructError:
+    return FedstructError(f"{path / LEDGER} cannot be read: its column '{column}' is not that of a ledger")
 
 
 def _fresh(parent: Path, name: str) -> Path:

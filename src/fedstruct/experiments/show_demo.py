@@ -53,4 +53,4 @@ def show_gains(demonstration: Demonstration) -> None:
 
 def show_costs(result: RunResult) -> None:
     """What joining costs in privacy."""
-    say_learned(grouped(result.ledger.frame()), exposure_words(result.as_json()))
+    say_learned(grouped(result.ledger.coded()), exposure_words(result.as_json()))

@@ -25,11 +25,20 @@ def grouped(book: polars.DataFrame, party: str | None = None) -> polars.DataFram
         others = polars.lit("parties" if party is None else "peers")
         return polars.when((c == COORDINATOR) | (c == (party or ""))).then(c).otherwise(others)
 
+    # First by name, then by role: texts are only looked at once there are few rows.
+    what = ("kind", "tells", "sources")
+    names = (
+        book.lazy()
+        .filter(polars.col("entry") == "sent")
+        .group_by("sender", "receiver", *what, maintain_order=True)
+        .agg(polars.len().alias("messages"), polars.col("rows", "bytes").sum())
+        .with_columns(polars.col("sender", "receiver", *what).cast(polars.String))
+        .collect(engine="streaming")
+    )
     return (
-        book.filter(polars.col("entry") == "sent")
-        .with_columns(role("sender").alias("from"), role("receiver").alias("to"))
-        .group_by("from", "to", "kind", "tells", "sources", maintain_order=True)
-        .agg(polars.len().alias("messages"), polars.col("rows").sum(), polars.col("bytes").sum())
+        names.with_columns(role("sender").alias("from"), role("receiver").alias("to"))
+        .group_by("from", "to", *what, maintain_order=True)
+        .agg(polars.col("messages", "rows", "bytes").sum())
     )
 
 
@@ -164,7 +173,7 @@ def sums_words(sums: dict[str, Any], party: str | None = None) -> str:
 
 def of_party(book: polars.DataFrame, party: str) -> polars.DataFrame:
     """The part of a ledger that one party has in its own book."""
-    names = set(book["sender"]) | set(book["receiver"])
+    names = set(book["sender"].unique()) | set(book["receiver"].unique())
     if party not in names:
         raise unknown("party", party, names)
     return book.filter((polars.col("sender") == party) | (polars.col("receiver") == party))
@@ -176,4 +185,9 @@ def of_seed(
     """The ledger and the figures of one of a folder's runs."""
     if seed not in runs:
         raise FedstructError(f"this folder has no run with seed {seed}; it has {', '.join(map(str, runs))}")
-    return book.filter(polars.col("run").str.ends_with(f"-{seed}")), runs[seed]
+    return rows_of(book, seed), runs[seed]
+
+
+def rows_of(book: polars.DataFrame, seed: int) -> polars.DataFrame:
+    """The part of a ledger that is of the run with this seed."""
+    return book.filter(polars.col("run").cast(polars.String).str.ends_with(f"-{seed}"))

@@ -25,7 +25,7 @@ from fedstruct.methods.hops import HopOptions
 from fedstruct.methods.opening import MOST_NODES, OPENING, OpeningParty
 from fedstruct.structure import exposure
 from fedstruct.structure.kernels import added, compressed, divide_rows, from_entries, row_sums, with_self_loops
-from fedstruct.structure.prune import pruned, pruned_product
+from fedstruct.structure.prune import Rows, joined, pruned, pruned_product
 
 
 class StructureOptions(HopOptions):
@@ -179,10 +179,10 @@ class ExchangeParty(OpeningParty):
             )
         product = self._product()
         if question.hop == 2:
-            read = exposure.read_off(product, self.columns, self.owner, self.me)
+            read = exposure.read_off(joined(product, len(self.owner)), self.columns, self.owner, self.me)
             self.exposure = exposure.count(self.own.name, self.parties, self.power, read, self.owner, self.own.directed)
-        for i, peer in enumerate(self.parties):
-            self.post(peer, _packed(product, self.starts[i], self.starts[i + 1]))
+        for peer, rows in zip(self.parties, product, strict=True):
+            self.post(peer, _packed(rows))
         return Done()
 
     @answers(Collect, after=Multiply)
@@ -198,12 +198,13 @@ class ExchangeParty(OpeningParty):
         total = added(_on_top_of_each_other(came, shape), len(came))
         self.power = divide_rows(total, self.degrees)
         if self.structure.keep is not None:
+            self.power.sort_indices()
             self.power = pruned(self.power, self.structure.keep * shape[0])
         self._add_to_reach(question.hop)
         return Done()
 
-    def _product(self) -> csr_array:
-        """B_ijk for all i and j, pruned; without pruning, all columns are one block that keeps what it holds."""
+    def _product(self) -> list[Rows]:
+        """B_ijk for all j, pruned, for each i; without pruning, all columns are one block that keeps what it holds."""
         sizes = np.diff(self.starts)
         if self.structure.prune_rule == "none":
             nodes = self.starts[-1]
@@ -214,6 +215,7 @@ class ExchangeParty(OpeningParty):
     def _add_to_reach(self, hop: int) -> None:
         beta = self.structure.beta(hop)
         if beta:
+            self.power.sort_indices()
             self.reach = (self.reach + self.power * beta).tocsr()
 
     def _own_rows(self) -> csr_array:
@@ -246,17 +248,9 @@ class ExchangeParty(OpeningParty):
         return numbers
 
 
-def _packed(product: csr_array, first: int, last: int) -> Blocks:
-    """Rows `first` to `last`."""
-    begin, end = product.indptr[first], product.indptr[last]
-    lengths = np.diff(product.indptr[first : last + 1])
-    filled = np.flatnonzero(lengths)
-    return Blocks(
-        filled.astype(np.int32),
-        lengths[filled].astype(np.int32),
-        product.indices[begin:end].astype(np.int32, copy=False),
-        product.data[begin:end],
-    )
+def _packed(rows: Rows) -> Blocks:
+    filled = np.flatnonzero(rows.lengths)
+    return Blocks(filled.astype(np.int32), rows.lengths[filled], rows.columns, rows.values)
 
 
 def _on_top_of_each_other(came: Sequence[Blocks], shape: tuple[int, int]) -> csr_array:

@@ -15,7 +15,7 @@ from fedstruct.experiments.report.labels import labels
 from fedstruct.experiments.report.repeat import command
 from fedstruct.experiments.report.saved import Entry, Saved, found
 from fedstruct.experiments.result import mean
-from fedstruct.experiments.words import exposure_words, grouped, learned
+from fedstruct.experiments.words import exposure_words, grouped, learned, rows_of
 
 MOST_RUNS = 300
 """So many rows fit into one page."""
@@ -41,7 +41,7 @@ def run(name: str, saved: Saved) -> dict[str, Any]:
     """One run folder: the figures of all its seeds; traffic and exposure are those of the first."""
     result = saved.result
     first = min(result.runs, key=lambda each: each.seed)
-    book = saved.ledger.filter(polars.col("run").str.ends_with(f"-{first.seed}"))
+    book = rows_of(saved.ledger, first.seed)
     traffic = grouped(book)
     unknown = {key for key in ("auprc", "recall", "recall_at") if getattr(result, key) is None}
     figures = result.model_dump(exclude={"runs", "options", *unknown})
@@ -91,7 +91,8 @@ def by_party(book: polars.DataFrame) -> list[dict[str, Any]]:
     sent = book.filter(polars.col("entry") == "sent")
     out = dict(sent.group_by("sender").agg(polars.col("bytes").sum()).iter_rows())
     into = dict(sent.group_by("receiver").agg(polars.col("bytes").sum()).iter_rows())
-    names = dict.fromkeys(name for pair in sent.select("sender", "receiver").iter_rows() for name in pair)
+    pairs = sent.select("sender", "receiver").unique(maintain_order=True)
+    names = dict.fromkeys(name for pair in pairs.iter_rows() for name in pair)
     return [{"party": name, "sent": out.get(name, 0), "received": into.get(name, 0)} for name in names]
 
 
