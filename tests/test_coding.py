@@ -130,6 +130,14 @@ def test_blocks_are_gaps_in_their_frame():
         encode(replace(blocks, columns=np.array([7, 0, 3], np.int32)))
     with pytest.raises(TypeError, match=r"Blocks\.columns has 3 numbers, but its rows have others"):
         encode(replace(blocks, lengths=np.array([2, 2], np.int32)))
+    with pytest.raises(TypeError, match=r"Blocks\.lengths holds numbers that are negative"):
+        encode(replace(blocks, lengths=np.array([4, -1], np.int32)))
+
+
+@pytest.mark.parametrize("lengths", [[3, -3, 3], [4, -1], [2], [4]])
+def test_rows_of_other_numbers_are_the_senders_error(lengths):
+    with pytest.raises(TypeError, match="x has 3 numbers, but its rows have others"):
+        packed(np.array([1, 2, LARGEST], np.int32), np.array(lengths, np.int32), False, "x")
 
 
 @pytest.mark.parametrize("lengths", [[2, 2], [1, 1], [4, 0], [3], [255, 255, 255, 255, 7, 1]])

@@ -22,7 +22,7 @@ def packed(values: np.ndarray, lengths: np.ndarray, apart: bool, where: str) -> 
     """
     from fedstruct.federation.compiled import OUT_OF_ORDER, write
 
-    if lengths.sum(dtype=np.int64) != len(values):
+    if lengths.sum(dtype=np.int64) != len(values) or (lengths < 0).any():
         raise TypeError(f"{where} has {len(values)} numbers, but its rows have others")
     raw = np.empty(5 * len(values), np.uint8)
     took: int = write(values, lengths, apart, raw)
