@@ -128,13 +128,13 @@ def kind_of(frame):
     return frame[4 : 4 + frame[3]].decode()
 
 
-def recorded(parties, kinds):
+def recorded(parties, kinds, wire="full"):
     """A federation of separate sites whose every frame, posts unsealed, is kept in the recorder."""
     names = tuple(p.own.name for p in parties)
     transport = Recorder()
     for party in parties:
-        transport.sites[party.own.name] = Site(party, kinds, transport, Ledger("test", party.own.name))
-    return Coordinator(names, kinds, transport, Ledger("test", COORDINATOR)), transport
+        transport.sites[party.own.name] = Site(party, kinds, transport, Ledger("test", party.own.name), wire=wire)
+    return Coordinator(names, kinds, transport, Ledger("test", COORDINATOR), wire), transport
 
 
 Ready = namedtuple("Ready", "federation parties reach")

@@ -76,6 +76,7 @@ def test_return_probabilities_are_remembered_with_the_exchange():
         {"betas": (0.5, 0.3, 0.2)},
         {"features": "fedstar", "return_steps": 4},
         {"features": "fedstar", "return_steps": 2},
+        {"wire": "half"},
     ],
     ids=str,
 )

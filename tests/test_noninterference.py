@@ -43,6 +43,7 @@ METHODS = {
         class_weight="balanced",
     ),
     "fedsgd": fs.methods.FedSGD("gnn", **SHORT, sage_hidden=(6,)),
+    "fedstruct, half": fs.methods.FedStruct(**WIDE, lr_structure=0.3, wire="half"),
     "fedavg": fs.methods.FedAvg("dgcn", **SHORT, feature_hidden=8, local_epochs=2, class_weight="balanced"),
     "local": fs.methods.Local("dgcn", **SHORT, feature_hidden=8),
 }
@@ -140,7 +141,7 @@ def parties():
 def conversation(method, own):
     """All frames of a run in separate steps, by kind."""
     names = tuple(p.name for p in own)
-    federation, recorder = recorded([method.party(p, names, 0) for p in own], method.sends)
+    federation, recorder = recorded([method.party(p, names, 0) for p in own], method.sends, method.wire)
     method.train(federation, 0, Watch())
     by_kind = defaultdict(list)
     for record in recorder.records:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from fedstruct.federation.codec import Limits
 from fedstruct.federation.ledger import Entry
 from fedstruct.federation.local import LocalFederation
-from fedstruct.federation.message import Done, Message
+from fedstruct.federation.message import Done, Message, Wire
 from fedstruct.federation.party import Party
 from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.methods.exchange import Collect, Multiply, Sizes
@@ -41,8 +41,15 @@ class RememberingFederation(LocalFederation):
     A run that repeats one has the same parties, ledger and exposure as a run that computes it.
     """
 
-    def __init__(self, parties: Sequence[Party], kinds: Collection[type[Message]], run: str, memory: Memory) -> None:
-        super().__init__(parties, kinds, run)
+    def __init__(
+        self,
+        parties: Sequence[Party],
+        kinds: Collection[type[Message]],
+        run: str,
+        memory: Memory,
+        wire: Wire = "full",
+    ) -> None:
+        super().__init__(parties, kinds, run, wire=wire)
         self.repeated: Exchange | None = None
         """The exchange that was repeated instead of being computed."""
         self._owners: list[Any] = list(parties)

@@ -94,9 +94,9 @@ def run(
     clock = Clock(watch)
     name, reused = f"{method.name}-{seed}", None
     if memory is None or separate:
-        federation = LocalFederation(parties, method.sends, name, separate)
+        federation = LocalFederation(parties, method.sends, name, separate, method.wire)
     else:
-        federation = RememberingFederation(parties, method.sends, name, memory)
+        federation = RememberingFederation(parties, method.sends, name, memory, method.wire)
     clock.federation = federation
     trained = method.train(federation, seed, clock)
     if isinstance(federation, RememberingFederation):

@@ -11,7 +11,7 @@ import numpy as np
 from fedstruct.errors import FedstructError, RefusedMessage
 from fedstruct.federation.codec import Limits, decode, encode
 from fedstruct.federation.ledger import Ledger
-from fedstruct.federation.message import Message
+from fedstruct.federation.message import Message, Wire
 from fedstruct.federation.site import sealed_with
 from fedstruct.federation.transport import COORDINATOR, Transport
 
@@ -42,7 +42,12 @@ class Coordinator:
     """The federation over a transport: each question and answer is a frame, and stands in the ledger."""
 
     def __init__(
-        self, parties: tuple[str, ...], kinds: Collection[type[Message]], transport: Transport, ledger: Ledger
+        self,
+        parties: tuple[str, ...],
+        kinds: Collection[type[Message]],
+        transport: Transport,
+        ledger: Ledger,
+        wire: Wire = "full",
     ) -> None:
         if COORDINATOR in parties or "" in parties or len(set(parties)) < len(parties):
             raise FedstructError(f"parties need names of their own, and none may be called '{COORDINATOR}'")
@@ -53,6 +58,7 @@ class Coordinator:
         self.ledger = ledger
         self._kinds = frozenset(kinds)
         self._transport = transport
+        self._wire = wire
 
     def ask(self, question: Message, limits: Limits = Limits()) -> Mapping[str, Message]:
         return self._exchange(dict.fromkeys(self.parties, question), dict.fromkeys(self.parties, limits))
@@ -76,14 +82,14 @@ class Coordinator:
         frames: dict[str, bytes] = {}
         encoded: dict[int, bytes] = {}
         for party, question in questions.items():
-            frame = encoded.setdefault(id(question), b"") or encode(question)
+            frame = encoded.setdefault(id(question), b"") or encode(question, self._wire)
             frames[party] = encoded[id(question)] = frame
             self.ledger.record(self.step, COORDINATOR, party, kind, question.rows, len(frame))
         raw = self._transport.call({p: sealed_with(self.step, f) for p, f in frames.items()})
         answers = {}
         for party in self.parties:
             try:
-                answers[party] = decode(raw[party], [kind.reply], limits[party])
+                answers[party] = decode(raw[party], [kind.reply], limits[party], self._wire)
             except RefusedMessage as refused:
                 raise RefusedMessage(f"{party} answered step {self.step} with what cannot be read: {refused}") from None
             self.ledger.record(self.step, party, COORDINATOR, kind.reply, answers[party].rows, len(raw[party]))

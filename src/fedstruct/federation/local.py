@@ -10,7 +10,7 @@ import numpy as np
 from fedstruct.federation.codec import Limits, size
 from fedstruct.federation.federation import Coordinator, Rows
 from fedstruct.federation.ledger import Ledger, union
-from fedstruct.federation.message import Message
+from fedstruct.federation.message import Message, Wire
 from fedstruct.federation.party import Party
 from fedstruct.federation.sealing import keyrings
 from fedstruct.federation.site import Site
@@ -36,22 +36,28 @@ class LocalFederation(Coordinator):
 
     With `separate`, every question, answer and post is a frame, and posts are sealed, as on a network. Without it,
     sums are computed for all parties side by side where their class offers `stack`; the ledger has the same rows, those
-    of posts between the parties included.
+    of posts between the parties included. What is rounded on the wire is rounded for each party: with `wire` half,
+    nothing is computed side by side, and a run is bit for bit the one with `separate`.
     """
 
     def __init__(
-        self, parties: Sequence[Party], kinds: Collection[type[Message]], run: str, separate: bool = False
+        self,
+        parties: Sequence[Party],
+        kinds: Collection[type[Message]],
+        run: str,
+        separate: bool = False,
+        wire: Wire = "full",
     ) -> None:
         names = tuple(p.own.name for p in parties)
         transport = LocalTransport()
-        super().__init__(names, kinds, transport, Ledger(run, COORDINATOR))
+        super().__init__(names, kinds, transport, Ledger(run, COORDINATOR), wire)
         rings = keyrings(names) if separate else {}
         for party in parties:
             name = party.own.name
-            transport.sites[name] = Site(party, kinds, transport, Ledger(run, name), rings.get(name))
+            transport.sites[name] = Site(party, kinds, transport, Ledger(run, name), rings.get(name), wire)
         self.sites = transport.sites
         self._together = Ledger(run, "the parties together")
-        self._stackable = None if separate else getattr(type(parties[0]), "stack", None)
+        self._stackable = None if separate or wire == "half" else getattr(type(parties[0]), "stack", None)
         self._parties = list(parties)
         self._stack: Stack | None = None
         self._rows: tuple[Rows | None, np.ndarray] = None, np.zeros(0)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import Flag, auto
 from functools import cache, cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -32,6 +32,13 @@ class Source(Flag):
 EVERYTHING = Source.COUNTS | Source.STRUCTURE | Source.FEATURES | Source.LABELS
 
 
+Wire = Literal["full", "half"]
+"""How floating arrays travel, agreed at every site of a run: as they are, or in 16 bits a value."""
+
+Form = Literal["plain", "short", "half"]
+"""How an array is written: as it is; as whole numbers in few bytes; as values in 16 bits."""
+
+
 @dataclass(frozen=True)
 class ArraySpec:
     """What a message's array must look like, checked before anything is made of it."""
@@ -42,6 +49,20 @@ class ArraySpec:
     """A name per dimension: dimensions of one name agree within a message, and with what the receiver knows."""
     below: str | None = None
     """Whole numbers: at least 0 and below the size of this name."""
+    coded: Literal["numbers", "gaps"] | None = None
+    """`i4`, written in few bytes: numbers that are small, or the gaps between numbers that increase."""
+    within: str | None = None
+    """Gaps: numbers increase in each of the rows whose lengths are in this field, which comes before."""
+
+    def form(self, wire: Wire) -> Form:
+        """How the array travels."""
+        if self.coded:
+            return "short"
+        return "half" if wire == "half" and self.dtype in ("f", "f4", "f8") else "plain"
+
+    def rows(self, entries: int, fields: Mapping[str, Any]) -> np.ndarray:
+        """The lengths of the rows that so many coded numbers are in; `fields` are those of the message."""
+        return np.array([entries], np.int32) if self.within is None else np.asarray(fields[self.within])
 
     @cached_property
     def dtypes(self) -> tuple[np.dtype[Any], ...]:
@@ -49,12 +70,20 @@ class ArraySpec:
         return tuple(np.dtype(f"<{name}") for name in names)
 
 
-def array(dtype: str, *dims: str, below: str | None = None, by_row: bool = False) -> Any:
+def array(
+    dtype: str,
+    *dims: str,
+    below: str | None = None,
+    by_row: bool = False,
+    coded: Literal["numbers", "gaps"] | None = None,
+    within: str | None = None,
+) -> Any:
     """Declare a field that holds an array.
 
-    With `by_row`, each party sees only those rows of the array that it has to do with (`Federation.sum`).
+    With `by_row`, each party sees only those rows of the array that it has to do with (`Federation.sum`). With `coded`,
+    whole numbers of rank 1 are written in as few bytes as they need.
     """
-    return field(metadata={"array": ArraySpec(dtype, dims, below), "by_row": by_row})
+    return field(metadata={"array": ArraySpec(dtype, dims, below, coded, within), "by_row": by_row})
 
 
 @dataclass(frozen=True, eq=False)

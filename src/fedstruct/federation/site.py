@@ -8,7 +8,7 @@ from collections.abc import Collection
 from fedstruct.errors import RefusedMessage
 from fedstruct.federation.codec import decode, encode
 from fedstruct.federation.ledger import Ledger
-from fedstruct.federation.message import Message
+from fedstruct.federation.message import Message, Wire
 from fedstruct.federation.party import Party
 from fedstruct.federation.sealing import Keyring
 from fedstruct.federation.transport import COORDINATOR, Transport
@@ -26,6 +26,7 @@ class Site:
         transport: Transport,
         ledger: Ledger,
         keyring: Keyring | None = None,
+        wire: Wire = "full",
     ) -> None:
         self.party = party
         self.name = party.own.name
@@ -34,6 +35,7 @@ class Site:
         self._peer_kinds = [k for k in kinds if k.peer]
         self._transport = transport
         self._keyring = keyring
+        self._wire = wire
         self._step = 0
         self._arrived: dict[int, dict[str, list[bytes]]] = {}
         self._kept: dict[int, list[Message]] = {}
@@ -46,7 +48,7 @@ class Site:
         # A step whose posts cannot be read is over all the same: asked again, the party would go on without them.
         self._step = step
         inbox = self._read_inbox(step - 1)
-        question = decode(frame, self._kinds, self.party.limits())
+        question = decode(frame, self._kinds, self.party.limits(), self._wire)
         self.ledger.record(step, COORDINATOR, self.name, type(question), question.rows, len(frame))
         self.party.put_inbox(inbox)
         try:
@@ -55,7 +57,7 @@ class Site:
             posts = self.party.take_posts()
         for to, message in posts:
             self._post(step, to, message)
-        answer = encode(reply)
+        answer = encode(reply, self._wire)
         self.ledger.record(step, self.name, COORDINATOR, type(reply), reply.rows, len(answer))
         return answer
 
@@ -77,7 +79,7 @@ class Site:
         if to == self.name:
             self._kept.setdefault(step, []).append(message)
             return
-        frame = encode(message)
+        frame = encode(message, self._wire)
         self.ledger.record(step, self.name, to, type(message), message.rows, len(frame))
         if self._keyring is not None:
             frame = self._keyring.seal(to, frame, self._context(step, self.name, to))
@@ -93,7 +95,7 @@ class Site:
             for frame in frames:
                 if self._keyring is not None:
                     frame = self._keyring.open(sender, frame, self._context(step, sender, self.name))
-                message = decode(frame, self._peer_kinds, limits)
+                message = decode(frame, self._peer_kinds, limits, self._wire)
                 if any(type(message) is type(other) for other in inbox.get(sender, ())):
                     raise RefusedMessage(
                         f"{sender} has posted '{type(message).__name__}' to {self.name} twice in a step"

@@ -23,7 +23,7 @@ from fedstruct.methods.fedstruct_options import FEDSGD_ONLY
 from fedstruct.methods.local import Local
 from fedstruct.methods.method import Method, Trained
 from fedstruct.methods.opening import OPENING, OpeningParty, announced
-from fedstruct.methods.options import Options
+from fedstruct.methods.options import Options, WireOptions
 from fedstruct.methods.propagated import PropagatedFedStruct
 
 
@@ -127,6 +127,7 @@ __all__ = [
     "Options",
     "PropagatedFedStruct",
     "Trained",
+    "WireOptions",
     "announced",
     "counted",
     "made",

@@ -18,4 +18,5 @@ class Central(FedSGD):
     """
 
     family = "central"
+    more_options = None  # there is no wire
     pooled = True

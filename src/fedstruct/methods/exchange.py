@@ -23,12 +23,13 @@ from fedstruct.federation.watch import Watch
 from fedstruct.graph.party_graph import PartyGraph
 from fedstruct.methods.hops import HopOptions
 from fedstruct.methods.opening import MOST_NODES, OPENING, OpeningParty
+from fedstruct.methods.options import WireOptions
 from fedstruct.structure import exposure
 from fedstruct.structure.kernels import added, compressed, divide_rows, from_entries, row_sums, with_self_loops
 from fedstruct.structure.prune import Rows, joined, pruned, pruned_product
 
 
-class StructureOptions(HopOptions):
+class StructureOptions(HopOptions, WireOptions):
     """How Ā = Σ β_l Â^l is acquired."""
 
     prune: int = Field(30, ge=1, description="p, entries kept per node; each block keeps ⌈p/K⌉ per row")
@@ -43,7 +44,7 @@ class StructureOptions(HopOptions):
     @property
     def exchange_key(self) -> tuple[Any, ...]:
         """All that an exchange and what it leaves depend on, beside the graph and its owners."""
-        return self.exchange_hops, self.layers_structure, self.prune, self.prune_rule, self.keep, self.betas
+        return self.exchange_hops, self.layers_structure, self.prune, self.prune_rule, self.keep, self.betas, self.wire
 
     def entries_per_row(self, parties: int) -> int:
         """⌈p/K⌉."""
@@ -103,16 +104,14 @@ class Blocks(Message):
     tells = "weighted walks that pass through the sender, from the receiver's nodes to everybody's"
     peer = True
     unit = "columns"
-    rows_of: np.ndarray = array("i4", "rows", below="own")
-    lengths: np.ndarray = array("i4", "rows")
-    columns: np.ndarray = array("i4", "entries", below="nodes")
+    rows_of: np.ndarray = array("i4", "rows", below="own", coded="gaps")
+    lengths: np.ndarray = array("i4", "rows", coded="numbers")
+    columns: np.ndarray = array("i4", "entries", below="nodes", coded="gaps", within="lengths")
     values: np.ndarray = array("f8", "entries")
 
     def complaint(self) -> str | None:
-        if (self.lengths < 1).any() or int(self.lengths.sum(dtype=np.int64)) != len(self.columns):
-            return "its rows and entries do not match"
-        if (np.diff(self.rows_of) <= 0).any():
-            return "its rows are not in order"
+        if (self.lengths < 1).any():
+            return "a row has no entry"
         if (self.values <= 0).any():
             return "a walk has a weight that is not positive"
         return None

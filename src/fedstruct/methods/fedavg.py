@@ -24,14 +24,14 @@ from fedstruct.methods.feature_model import start_of
 from fedstruct.methods.method import Trained
 from fedstruct.methods.opening import OPENING, opened
 from fedstruct.methods.optimiser import Optimiser
-from fedstruct.methods.options import Options
+from fedstruct.methods.options import WireOptions
 from fedstruct.methods.training import EvaluateModel, ModelParty
 from fedstruct.methods.variants import ModelMethod
 from fedstruct.models.flat import Flat
 from fedstruct.seeds import key
 
 
-class FedAvgOptions(Options):
+class FedAvgOptions(WireOptions):
     local_epochs: int = Field(1, ge=1, description="full-batch steps of each party per round")
 
 

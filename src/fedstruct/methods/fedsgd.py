@@ -6,7 +6,7 @@ Reference: McMahan et al., "Communication-Efficient Learning of Deep Networks fr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 import torch
 
@@ -19,6 +19,7 @@ from fedstruct.methods.feature_model import start_of
 from fedstruct.methods.method import Trained
 from fedstruct.methods.opening import opened
 from fedstruct.methods.optimiser import Optimiser
+from fedstruct.methods.options import Options, WireOptions
 from fedstruct.methods.training import TRAINING, EvaluateModel, ModelGradient, ModelParty, ModelSums, ModelWeights
 from fedstruct.methods.variants import ModelMethod
 from fedstruct.models.flat import Flat
@@ -35,6 +36,7 @@ class FedSGD(ModelMethod):
     """
 
     family = "fedsgd"
+    more_options: ClassVar[type[Options] | None] = WireOptions
     kinds = TRAINING
 
     def party(self, own: PartyGraph, parties: tuple[str, ...], seed: int) -> FedSGDParty:

@@ -9,11 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fedstruct.federation.federation import Federation
-from fedstruct.federation.message import Message
+from fedstruct.federation.message import Message, Wire
 from fedstruct.federation.party import Party
 from fedstruct.federation.watch import Watch
 from fedstruct.graph.party_graph import PartyGraph
-from fedstruct.methods.options import Options
+from fedstruct.methods.options import Options, WireOptions
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +39,11 @@ class Method(ABC):
 
     def __init__(self, **options: Any) -> None:
         self.options = self.options_type.of(**options)
+
+    @property
+    def wire(self) -> Wire:
+        """How floating arrays travel."""
+        return self.options.wire if isinstance(self.options, WireOptions) else "full"
 
     @property
     @abstractmethod

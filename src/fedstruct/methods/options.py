@@ -7,6 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from fedstruct.errors import explained
+from fedstruct.federation.message import Wire
 
 MOST = 2**31 - 1
 """The largest whole number that an option may be: as large as the numbers of nodes."""
@@ -35,3 +36,9 @@ class Options(BaseModel):
             return cls(**given)
         except ValidationError as error:
             raise explained(error, cls.model_fields, "option") from None
+
+
+class WireOptions(Options):
+    """How floating values travel, for methods that send any."""
+
+    wire: Wire = Field("full", description="floating arrays travel as they are, or in 16 bits a value (half)")

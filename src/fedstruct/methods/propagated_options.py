@@ -9,9 +9,10 @@ from pydantic import Field, model_validator
 from fedstruct.methods.feature_model import DGCNOptions
 from fedstruct.methods.fedstruct_options import no_fedavg
 from fedstruct.methods.hops import HopOptions
+from fedstruct.methods.options import WireOptions
 
 
-class PropagatedOptions(HopOptions, DGCNOptions):
+class PropagatedOptions(HopOptions, WireOptions, DGCNOptions):
     """How Z = Σ β_l Â^l s is computed over the border, and what s is."""
 
     structure: Literal["propagated"] = Field("propagated", description="Ā is multiplied with, and never shared")
