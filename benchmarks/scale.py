@@ -46,7 +46,9 @@ def main() -> None:
         return
     sizes = [float(size) for size in asked.sizes.split(",")]
     rows = []
-    print("| nodes | parties | carry | load | cut | first round | a round | evaluation | peak memory | sent in a round |")
+    print(
+        "| nodes | parties | carry | load | cut | first round | a round | evaluation | peak memory | sent in a round |"
+    )
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     points = [(size, PARTIES) for size in sizes]
     points += [(AT, k) for k in map(int, asked.parties.split(",")) if (AT, k) not in points]
@@ -56,9 +58,10 @@ def main() -> None:
                 continue
             row = in_a_process(nodes, parties, carry)
             rows.append(row)
+            seconds = (f"{row[what]:.2f} s" for what in ("load", "cut", "first", "round", "evaluation"))
             print(
-                f"| {nodes:,.0f} | {parties} | {carry} | {row['load']:.2f} s | {row['cut']:.2f} s | {row['first']:.2f} s "
-                f"| {row['round']:.3f} s | {row['evaluation']:.2f} s | {row['peak']:,.0f} MB | {row['bytes']:,.1f} MB |",
+                f"| {nodes:,.0f} | {parties} | {carry} | {' | '.join(seconds)} "
+                f"| {row['peak']:,.0f} MB | {row['bytes']:,.1f} MB |",
                 flush=True,
             )
     print()
@@ -126,7 +129,9 @@ def draw(rows: list[dict], path: Path) -> None:
             for i, carry in enumerate(("structure", "features")):
                 there = [r for r in rows if r["carry"] == carry and r["parties"] == PARTIES]
                 x, y = [r["nodes"] for r in there], [r[what] for r in there]
-                axes.loglog(x, y, marker="os"[i], color=COLOURS[i], markersize=4.5, linewidth=1.5, label=f"carry={carry}")
+                axes.loglog(
+                    x, y, marker="os"[i], color=COLOURS[i], markersize=4.5, linewidth=1.5, label=f"carry={carry}"
+                )
             axes.set_title(told, loc="left", fontsize=10, color="#222222")
             axes.set_xlabel("nodes")
             axes.grid(color="#e6e6e6", linewidth=0.8)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedstruct.structure.compiled import compiled
+from fedstruct.compiling import compiled
 
 OUT_OF_ORDER, CUT_SHORT, TOO_LONG, OUT_OF_RANGE = -1, -2, -3, -4
 """Numbers do not increase; or bytes end too soon, are more than a number needs, or tell one that is too large."""
