@@ -12,6 +12,7 @@ from fedstruct.errors import FedstructError
 from fedstruct.experiments.bench import Bench
 from fedstruct.experiments.config import Experiment
 from fedstruct.experiments.memory import Memory
+from fedstruct.experiments.process import use_cores
 from fedstruct.experiments.result import RunResult
 from fedstruct.experiments.worker import Advance, Begin, serve
 from fedstruct.federation.watch import Watch
@@ -66,6 +67,7 @@ class Batch:
         """The same, where a run that fails does not end the others."""
         groups = self.groups(self.units if units is None else units)
         if min(jobs, len(groups)) <= 1:
+            use_cores(max((self.bench.graph(e).adjacency.nnz for e in self.experiments), default=0))
             for group in groups:
                 yield from self.together(group, watching)
         else:
@@ -118,7 +120,7 @@ class Batch:
             busy.append(ours)
         try:
             for pipe in busy:
-                pipe.send((self.experiments, Bench(self.bench.graphs, self.bench.blind)))
+                pipe.send((self.experiments, self.bench.elsewhere()))
                 pipe.send(todo.popleft())
             while busy:
                 ready = wait(busy)

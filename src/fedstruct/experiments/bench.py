@@ -38,6 +38,11 @@ class Bench:
             self.graphs[name] = prepared(experiment.load_graph())
         return self.graphs[name]
 
+    def elsewhere(self) -> Bench:
+        """The same bench for another process, which maps those graphs again that are mapped from files."""
+        held = {name: graph for name, graph in self.graphs.items() if not isinstance(graph.features, np.memmap)}
+        return Bench(held, self.blind)
+
     def protocol(self, experiment: Experiment) -> str:
         if experiment.split == "time":
             return TIME

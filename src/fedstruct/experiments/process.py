@@ -27,6 +27,15 @@ def prepare_process() -> None:
         mallopt(mmap_threshold, 1 << 25)
 
 
+def use_cores(entries: int) -> None:
+    """Let this process train on a graph with so many edge ends: all cores for a large one."""
+    import torch
+
+    from fedstruct.models.adjacency import MANY
+
+    torch.set_num_threads(cores() if entries >= MANY else 1)
+
+
 def cores() -> int:
     """How many cores this process may use."""
     return len(os.sched_getaffinity(0)) if sys.platform == "linux" else os.cpu_count() or 1

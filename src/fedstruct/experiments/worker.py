@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import traceback
 from contextlib import suppress
@@ -51,6 +52,8 @@ def serve(pipe: Connection) -> None:
 
 
 def _serve(pipe: Connection) -> None:
+    # One thread each, for the compiled loops too: numba reads this when it is first needed.
+    os.environ["NUMBA_NUM_THREADS"] = "1"
     from fedstruct.experiments.batch import Batch
     from fedstruct.experiments.process import prepare_process
 
