@@ -27,6 +27,7 @@ check: $(DEV_READY)
 bench: $(DEV_READY)
 	$(BIN)/python benchmarks/accuracy.py
 	$(BIN)/python benchmarks/cost.py
+	$(BIN)/python benchmarks/exchange.py
 	$(BIN)/python benchmarks/exposure.py
 	$(BIN)/python benchmarks/choices.py
 
