@@ -3,7 +3,7 @@
 Each row is a process of its own, so that its peak memory is its own; a graph is made before it is measured. A round is
 the median of those after the first, which also puts the whole adjacency together.
 
-    python benchmarks/scale.py [--sizes 1e4,1e5,1e6,1e7] [--parties 2,10,50] [--largest-features 1e6] [--plot FILE.svg]
+    python benchmarks/scale.py [--sizes 1e4,1e5,1e6,1e7] [--parties 2,5,10,50] [--plot FILE.svg]
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MEASURED = {"round": "a round, s", "peak": "peak memory, MB", "bytes": "sent in 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="1e4,1e5,1e6,1e7")
-    parser.add_argument("--parties", default="2,10,50")
+    parser.add_argument("--parties", default="2,5,10,50")
     parser.add_argument("--largest-features", type=float, default=1e6, help="sizes up to which features are carried")
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--one", nargs=3, metavar=("N", "PARTIES", "CARRY"), help=argparse.SUPPRESS)

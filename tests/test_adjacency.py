@@ -8,9 +8,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 from fedstruct.models.adjacency import NormalisedAdjacency
-from fedstruct.models.decoupled import predicted
 from fedstruct.models.feature_rows import FeatureRows
-from fedstruct.models.mlp import MLP, StandardRows
 from fedstruct.structure.neighbours import together
 from strategies import looped, partitions, row_normalised
 
@@ -56,16 +54,3 @@ def test_rows_of_tables_are_those_of_the_whole(sizes, sparse, data):
     rows = np.array(sorted(data.draw(st.sets(st.integers(0, sum(sizes) - 1)))), np.int64)
     found = FeatureRows([csr_array(t) for t in tables] if sparse else tables)[rows]
     np.testing.assert_array_equal(found.toarray() if sparse else found, whole[rows])
-
-
-def test_nodes_judged_some_at_a_time_are_judged_alike(monkeypatch):
-    rng = np.random.default_rng(0)
-    table = rng.normal(size=(50, 6)).astype(np.float32)
-    model = MLP(6, (8,), 3, torch.Generator().manual_seed(0))
-    with torch.no_grad():
-        whole = model(StandardRows(table, torch.float32))
-        monkeypatch.setattr("fedstruct.models.decoupled.SOME", 7)
-        pieces = predicted(model, FeatureRows([table[:20], table[20:]]), np.arange(50), torch.float32)
-        nobody = predicted(model, FeatureRows([table]), np.zeros(0, np.int64), torch.float32)
-    torch.testing.assert_close(pieces, whole)
-    assert nobody.shape == (0, 3)

@@ -16,6 +16,7 @@ from fedstruct.methods.view import View
 from fedstruct.models.decoupled import LocalHops, predicted
 from fedstruct.models.flat import Flat
 from fedstruct.models.mlp import StandardRows
+from fedstruct.models.pieces import in_pieces
 from fedstruct.structure.kernels import normalised
 
 When = tuple[int | str, ...]
@@ -88,7 +89,7 @@ class FeaturesCarried(FeaturePart):
         self.model.load(theta)
         self._predicted: Tensor
         if torch.is_grad_enabled():
-            self._predicted = self.model.module(self._rows, self.view.keys, rate, when)
+            self._predicted = in_pieces(self.model.module, self._rows, self.view.keys, rate, when)
         else:
             self._predicted = predicted(self.model.module, self.view.features, self._nodes, self.options.precision)
         # What is carried is cut off here: its slope comes back over the border, and not through autograd.

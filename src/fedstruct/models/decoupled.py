@@ -11,11 +11,9 @@ from torch import Tensor, nn
 
 from fedstruct.models.feature_rows import FeatureRows
 from fedstruct.models.mlp import MLP, StandardRows
+from fedstruct.models.pieces import SOME, in_pieces
 from fedstruct.models.sparse import SparseMatrix
 from fedstruct.structure.kernels import columns_of, onto_columns, picked
-
-SOME = 1 << 17
-"""How many nodes are judged at a time: many enough that it costs nothing, few enough that it holds little."""
 
 
 class LocalHops:
@@ -63,8 +61,7 @@ class DecoupledGCN:
     def logits(self, module: MLP, rate: float = 0.0, when: tuple[int | str, ...] = ()) -> Tensor:
         """Â^L MLP(X); with a rate, under dropout, whose draws are named by `when`."""
         if torch.is_grad_enabled():
-            values: Tensor = module(self._features, self._keys, rate, when)
-            return self._hops @ values
+            return self._hops @ in_pieces(module, self._features, self._keys, rate, when)
         # What judges all nodes, once, holds the hidden units of some of them at a time.
         return self._hops @ predicted(module, self._all, self._hops.used, self._dtype)
 

@@ -69,6 +69,14 @@ class StandardRows:
         mixed.rows = len(mixed.offsets)
         return mixed
 
+    def some(self, at: slice) -> StandardRows:
+        """Some of these rows, which must be dense; nothing is copied."""
+        assert isinstance(self.scaled, Tensor)
+        some = copy(self)
+        some.scaled, some.offsets = self.scaled[at], self.offsets[at]
+        some.rows = len(some.offsets)
+        return some
+
     def times(self, weight: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
         """LayerNorm and the product after it as one step: W(γ ⊙ x̂ + β) = x̂ (γ ⊙ W) + Wβ."""
         product: Tensor = _NormalisedProduct.apply(weight, gamma, beta, self)  # type: ignore[no-untyped-call]

@@ -1,0 +1,57 @@
+"""A model over many rows, some at a time: hidden units never leave the cache, and are computed anew on the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from fedstruct.models.mlp import StandardRows
+
+SOME = 1 << 13
+"""Rows at a time; with 64 hidden units these take 2 MB."""
+
+MANY = 1 << 16
+"""Rows from which on to read and write the hidden units of all takes longer than to compute them twice."""
+
+
+def in_pieces(
+    module: nn.Module, rows: StandardRows, keys: np.ndarray, rate: float, when: tuple[int | str, ...]
+) -> Tensor:
+    """The logits of these rows; `keys`, `rate` and `when` are what dropout takes."""
+    logits: Tensor
+    if rows.dense and rows.rows >= MANY:
+        logits = _InPieces.apply(module, rows, keys, rate, when, *module.parameters())  # type: ignore[no-untyped-call]
+    else:
+        logits = module(rows, keys, rate, when)
+    return logits
+
+
+class _InPieces(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, module: nn.Module, rows: StandardRows, *more: Any) -> Tensor:
+        ctx.given = module, rows, *more[:3]
+        return torch.cat([module(*given) for _, given in _pieces(rows, *more[:3])])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        module, rows, *more = ctx.given
+        parameters = list(module.parameters())
+        sums = [torch.zeros_like(p) for p in parameters]
+        for at, given in _pieces(rows, *more):
+            with torch.enable_grad():
+                logits = module(*given)
+            for total, slope in zip(sums, torch.autograd.grad(logits, parameters, gradients[0][at]), strict=True):
+                total += slope
+        return None, None, None, None, None, *sums
+
+
+def _pieces(
+    rows: StandardRows, keys: np.ndarray, rate: float, when: tuple[int | str, ...]
+) -> Iterator[tuple[slice, tuple[Any, ...]]]:
+    for begin in range(0, rows.rows, SOME):
+        at = slice(begin, begin + SOME)
+        yield at, (rows.some(at), keys[at], rate, when)
