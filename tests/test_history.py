@@ -73,12 +73,14 @@ def test_runs_that_are_killed_keep_their_rounds(graph, here):
     command = [sys.executable, "-m", "fedstruct", *map(str, typing)]
     history = here / "run" / "history.jsonl"
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
-        until = time.monotonic() + 60
-        while not (history.exists() and history.read_bytes().count(b"\n") > 2):
-            assert process.poll() is None, process.stderr.read()
-            assert time.monotonic() < until
-            time.sleep(0.05)
-        process.kill()
+        try:
+            until = time.monotonic() + 120
+            while not (history.exists() and history.read_bytes().count(b"\n") > 2):
+                assert process.poll() is None, process.stderr.read()
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        finally:  # a test that fails would wait for a million rounds
+            process.kill()
     *whole, _ = history.read_text().split("\n")
     for seed in (0, 1):
         rounds = [line["round"] for line in map(strictly, whole) if line["seed"] == seed]
