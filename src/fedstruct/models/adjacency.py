@@ -12,7 +12,7 @@ from torch import Tensor
 from fedstruct.models.sparse import SparseMatrix
 from fedstruct.structure.neighbours import Neighbours
 
-MANY = 1 << 20
+MANY = 1 << 22
 """Edges from which on a product waits for memory and little else. The compiled loop asks for rows ahead of time, holds
 no weight where all are 1 and no transpose where it is the same, and runs on all cores; below, torch's is faster."""
 
