@@ -10,7 +10,7 @@ DEV_READY := $(VENV)/.dev-ready
 FEDSTRUCT_DATA ?= $(wildcard ../shared/datasets)
 export FEDSTRUCT_DATA
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench bench-scale clean
 
 demo: $(READY)
 	$(BIN)/fedstruct demo
@@ -30,6 +30,10 @@ bench: $(DEV_READY)
 	$(BIN)/python benchmarks/exchange.py
 	$(BIN)/python benchmarks/exposure.py
 	$(BIN)/python benchmarks/choices.py
+
+bench-scale: $(DEV_READY)
+	$(BIN)/python benchmarks/scale.py --plot docs/figures/scale.svg
+	$(BIN)/python benchmarks/products.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
