@@ -30,7 +30,8 @@ from fedstruct.methods import FedStruct
 
 AT, PARTIES = 1e5, 10
 """Parties vary at this size, and sizes with so many parties."""
-MEASURED = {"round": "a round, s", "peak": "peak memory, MB", "bytes": "sent in a round, MB"}
+MEASURED = {"round": "seconds of a round", "peak": "peak memory", "bytes": "bytes of a round"}
+UNITS = {"round": "s", "peak": "MB", "bytes": "MB"}
 
 
 def main() -> None:
@@ -47,10 +48,9 @@ def main() -> None:
         return
     sizes = [float(size) for size in asked.sizes.split(",")]
     rows = []
-    print(
-        "| nodes | parties | carry | load | cut | first round | a round | evaluation | peak memory | sent in a round |"
-    )
-    print("| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |")
+    heads = "nodes, parties, carry, load, cut, first round, a round, evaluation, peak memory, estimate, sent in a round"
+    print(f"| {heads.replace(', ', ' | ')} |")
+    print("|" + " --- |" * 11)
     points = [(size, PARTIES) for size in sizes]
     points += [(AT, k) for k in map(int, asked.parties.split(",")) if (AT, k) not in points]
     for carry in ("structure", "features"):
@@ -68,9 +68,10 @@ def main() -> None:
     print()
     for carry in ("structure", "features"):
         there = [r for r in rows if r["carry"] == carry and r["parties"] == PARTIES]
-        if len(there) > 1:
-            fits = ", ".join(f"{told} ∝ n^{exponent(there, what):.2f}" for what, told in MEASURED.items())
-            print(f"carry={carry}: {fits}")
+        for some, told in ((there, "all sizes"), (there[-2:], "the last two")):
+            if len(there) > 1:
+                fits = ", ".join(f"{what} ∝ n^{exponent(some, key):.2f}" for key, what in MEASURED.items())
+                print(f"carry={carry}, {told}: {fits}")
     if asked.plot:
         draw(rows, asked.plot)
 
@@ -137,7 +138,7 @@ def draw(rows: list[dict], path: Path) -> None:
                 axes.loglog(
                     x, y, marker="os"[i], color=COLOURS[i], markersize=4.5, linewidth=1.5, label=f"carry={carry}"
                 )
-            axes.set_title(told, loc="left", fontsize=10, color="#222222")
+            axes.set_title(f"{told}, {UNITS[what]}", loc="left", fontsize=10, color="#222222")
             axes.set_xlabel("nodes")
             axes.grid(color="#e6e6e6", linewidth=0.8)
             axes.set_axisbelow(True)
