@@ -34,7 +34,7 @@ def test_algorithm_3_is_told_to_be_what_needs_most():
     assert "take --method fedstruct-propagated" in said.err
 
 
-@pytest.mark.parametrize("amount", ["", "lots", "-4GB", "4 apples", "nan"])
+@pytest.mark.parametrize("amount", ["", "lots", "-4GB", "4 apples", "nan", "1e-3GB", "4.5.6GB", "4", "9999999999GB"])
 def test_an_amount_that_is_none_is_one_sentence(amount):
     assert_one_sentence(typed("run", "synthetic:n=300", "--memory", amount), "--memory takes an amount such as 4GB")
 
@@ -85,4 +85,24 @@ def test_more_of_anything_never_needs_less(name, what, times):
 def test_amounts():
     assert parsed("4GB") == 4_000_000_000
     assert parsed("1GiB") == 1 << 30
-    assert parsed("123") == 123
+    assert parsed("1.5 mb") == 1_500_000
+    assert parsed("123B") == 123
+
+
+@pytest.mark.parametrize("wrong", ["n=abc", "n=0", "n=1e400", "n=1e12", "features=abc", "n=1e6,degree=nan", "nodes=5"])
+def test_a_synthetic_graph_that_cannot_be_is_told_so_first(wrong, cached):
+    said = typed("run", f"synthetic:{wrong}", "--method", "fedstruct-propagated", "--memory", "4GB")
+    assert_one_sentence(said, "synthetic")
+    assert "of memory" not in said.err
+    assert not cached.exists()
+
+
+def test_what_would_help_is_what_can_be_set():
+    said = typed("run", "synthetic:n=1e5", "--set", "prune_rule=none", "--memory", "4GB")
+    assert_one_sentence(said, "with --set prune_rule=block")
+
+
+def test_a_comparison_is_refused_by_its_largest_method(cached):
+    said = typed("compare", "synthetic:n=1e6", "--methods", "fedsgd-mlp,fedstruct", "--memory", "8GB", "--jobs", 1)
+    assert_one_sentence(said, "for the entries of Ā")
+    assert not cached.exists()

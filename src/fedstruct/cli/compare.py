@@ -12,6 +12,7 @@ from fedstruct.cli.options import (
     Inference,
     Jobs,
     Json,
+    Memory,
     OptionsOf,
     Owners,
     Parties,
@@ -42,6 +43,7 @@ def compare(
     split: Split = None,
     recall_at: RecallAt = None,
     jobs: Jobs = None,
+    memory: Memory = None,
     out: Annotated[
         Path | None,
         typer.Option(help="The folder for all runs; of one begun before, what is missing is done. "
@@ -68,7 +70,12 @@ def compare(
         train=train, validation=validation, split=split, recall_at=recall_at,
     )  # fmt: skip
     prepare_process()
-    study = Study(of_methods(given, chosen(methods)))
+    experiments = of_methods(given, chosen(methods))
+    if memory is not None:
+        from fedstruct.experiments.estimate import check_all
+
+        check_all(list(experiments.values()), memory, jobs or cores())
+    study = Study(experiments)
     comparison = Comparison(study)
     tracked = tracker(track)
     folder = Folder(out, f"{stem(dataset)}-compare", comparison.to_toml(), resume=True)

@@ -58,6 +58,10 @@ OptionsOf = Annotated[
 Jobs = Annotated[
     int | None, typer.Option(min=1, help="Processes that train at once. [dim]default: one for each core[/dim]")
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option(metavar="AMOUNT", help="Refuse runs that would need more memory, say 4GB, before they start."),
+]
 Track = Annotated[
     str | None,
     typer.Option(help="Report runs as they go on: mlflow, to MLFLOW_TRACKING_URI. [dim]needs fedstruct\\[track][/dim]"),

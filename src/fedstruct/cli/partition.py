@@ -28,7 +28,7 @@ def partition(
     as_json: Json = False,
 ) -> None:
     """Give a graph's nodes to owners, and show what the parts are like."""
-    from fedstruct.experiments.card import Card
+    from fedstruct.experiments.card import LARGEST, Card
     from fedstruct.experiments.config import Experiment
     from fedstruct.experiments.process import prepare_process
     from fedstruct.experiments.protocol import prepared
@@ -46,7 +46,7 @@ def partition(
         write_owners(parts, out)
     if card or as_json or out is None:
         with working("second hop of the exchange"):
-            found = Card.of(parts)
+            found = Card.of(parts, exchange=parts.graph.adjacency.nnz <= LARGEST)
         if as_json:
             print_json({"seed": seed, "out": None if out is None else str(out), **found.as_json()})
             return

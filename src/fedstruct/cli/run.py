@@ -11,6 +11,7 @@ from fedstruct.cli.options import (
     DATASET,
     Inference,
     Json,
+    Memory,
     OptionsOf,
     Owners,
     Parties,
@@ -49,10 +50,7 @@ def run(
         typer.Option("--separate/--together", help="Step parties one by one, each message encoded and sealed."),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Train so many seeds at once, each in its own process.")] = 1,
-    memory: Annotated[
-        str | None,
-        typer.Option(metavar="AMOUNT", help="Refuse a run that would need more memory, say 4GB, before it starts."),
-    ] = None,
+    memory: Memory = None,
     out: Annotated[
         Path | None, typer.Option(help="The run folder. [dim]default: runs/DATASET-METHOD-TIME[/dim]")
     ] = None,
@@ -72,15 +70,10 @@ def run(
         typed["options"] = {**table, **typed.get("options", {})} if isinstance(table, dict) else table
     experiment = Experiment.of({**given, **typed})
     if memory is not None:
-        _check(experiment, memory, jobs)
+        from fedstruct.experiments.estimate import check_all
+
+        check_all([experiment], memory, jobs)
     _train(experiment, jobs, out, track, as_json)
-
-
-def _check(experiment: Experiment, memory: str, jobs: int) -> None:
-    from fedstruct.experiments.estimate import Size, check, parsed
-
-    most = parsed(memory)
-    check(experiment.build_method(), Size.asked(experiment), most // min(jobs, experiment.seeds))
 
 
 def _train(experiment: Experiment, jobs: int, out: Path | None, track: str | None, as_json: bool) -> None:

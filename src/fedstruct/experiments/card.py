@@ -44,6 +44,10 @@ class Part:
         )
 
 
+LARGEST = 4_000_000
+"""Entries of an adjacency up to which the exchange is worth the wait to who only looks at a partition."""
+
+
 @dataclass(frozen=True)
 class Card:
     """A partition at a glance. Shares are None where there is nothing to take a share of."""

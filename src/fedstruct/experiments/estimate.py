@@ -6,7 +6,8 @@ small; benchmarks/scale.py prints it beside what was taken.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -17,6 +18,7 @@ from fedstruct.errors import FedstructError
 from fedstruct.experiments.config import Experiment
 from fedstruct.graph import generators
 from fedstruct.graph.graph import Graph
+from fedstruct.graph.synthetic import Blocks
 from fedstruct.methods.exchange import StructureOptions
 from fedstruct.methods.feature_model import GNNOptions, MLPOptions
 from fedstruct.methods.method import Method
@@ -29,7 +31,7 @@ HELP = {
     "the graph and its parts": "take a smaller graph, or a machine with more memory",
     "features": "take fewer features",
     "hidden units": "take fewer of them with --set {hidden}=…",
-    "the entries of Ā": "take --method fedstruct-propagated, which exchanges none, or fewer with --set prune=…",
+    "the entries of Ā": "take --method fedstruct-propagated, which exchanges none, or fewer with {prune}",
     "values and slopes": "take a smaller graph, or a machine with more memory",
     "the program": "raise --memory",
 }
@@ -57,11 +59,12 @@ class Size:
     def asked(cls, experiment: Experiment) -> Self:
         """The size of an experiment's graph; a synthetic one need not be made for it."""
         parties = experiment.parties or 10
-        if generators.family(experiment.dataset) == "synthetic":
-            g: dict[str, Any] = generators.parameters("synthetic") | generators.parsed(experiment.dataset)[1]
-            n, width = int(float(g["n"])), int(g["features"])
-            entries, classes = int(n * float(g["degree"])), int(g["classes"])
-            return cls(n, entries, 1, width, n * width, False, classes, parties, experiment.train)
+        if generators.is_generated(experiment.dataset):
+            made = generators.made(experiment.dataset)
+            if isinstance(made, Blocks):
+                n, width = made.n, made.features
+                entries = int(n * made.degree)
+                return cls(n, entries, 1, width, n * width, False, made.classes, parties, experiment.train)
         return cls.of(experiment.load_graph(), parties, experiment.train)
 
     @classmethod
@@ -94,6 +97,14 @@ def held(method: Method, size: Size) -> dict[str, float]:
     return holds
 
 
+def check_all(experiments: Sequence[Experiment], memory: str, jobs: int) -> None:
+    """Refuse experiments on one graph if any of them needs more than its share of this amount."""
+    most = parsed(memory) // min(jobs, sum(e.seeds for e in experiments))
+    size = Size.asked(experiments[0])
+    for experiment in experiments:
+        check(experiment.build_method(), size, most)
+
+
 def check(method: Method, size: Size, most: int) -> None:
     """Refuse a run that would need more than this."""
     holds = held(method, size)
@@ -101,10 +112,12 @@ def check(method: Method, size: Size, most: int) -> None:
         return
     largest = sorted(holds, key=lambda what: -holds[what])[:2]
     of = " and ".join(f"{_gigabytes(holds[what])} for {what}" for what in largest)
-    hidden = "sage_hidden" if isinstance(method.options, GNNOptions) else "feature_hidden"
+    o: Any = method.options
+    hidden = "sage_hidden" if isinstance(o, GNNOptions) else "feature_hidden"
+    prune = "--set prune_rule=block" if getattr(o, "prune_rule", "") == "none" else "--set prune=…"
     raise FedstructError(
         f"this run would need about {_gigabytes(needs)} of memory, more than the {_gigabytes(most)} of --memory: {of}; "
-        + HELP[largest[0]].format(hidden=hidden)
+        + HELP[largest[0]].format(hidden=hidden, prune=prune)
     )
 
 
@@ -114,12 +127,11 @@ def parsed(text: str) -> int:
     >>> parsed("4GB"), parsed("512 MiB")
     (4000000000, 536870912)
     """
-    from pydantic import ByteSize, TypeAdapter, ValidationError
-
-    try:
-        return int(TypeAdapter(ByteSize).validate_python(text))
-    except ValidationError:
-        raise FedstructError(f"--memory takes an amount such as 4GB or 512MB, not '{text}'") from None
+    found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([KMGT]?)(i?)B\s*", text, re.IGNORECASE)
+    if found is None:
+        raise FedstructError(f"--memory takes an amount such as 4GB or 512MB, not '{text}'")
+    number, prefix, binary = found.groups()
+    return int(float(number) * (1024 if binary else 1000) ** " KMGT".index(prefix.upper() or " "))
 
 
 def _share(options: Any, size: Size) -> float:

@@ -7,7 +7,7 @@ from statistics import median
 from rich.markup import escape
 from rich.table import Table
 
-from fedstruct.experiments.card import Card
+from fedstruct.experiments.card import LARGEST, Card
 from fedstruct.experiments.show import out, say
 from fedstruct.experiments.visible import brief
 
@@ -69,6 +69,8 @@ def _whole(card: Card) -> Table:
     inside, across = _figure(card.homophily_inside), _figure(card.homophily_across)
     table.add_row("homophily", f"{inside} inside parties, {across} across borders: edges with both ends of one class")
     skew, read = "–", "–"
+    if card.prune is None:
+        read = f"not computed for a graph with more than {LARGEST // 2:,} edges; a run of fedstruct does"
     if card.label_skew is not None:
         skew = (
             f"{_figure(card.label_skew)}: on average, {_percent(card.label_skew, 0)} of a party's labelled nodes would "

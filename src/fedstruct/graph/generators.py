@@ -14,9 +14,10 @@ from typing import Any
 from fedstruct.errors import FedstructError, unknown
 from fedstruct.graph.generate import consortium, planted, synthetic
 from fedstruct.graph.graph import Graph
+from fedstruct.graph.synthetic import Blocks
 from fedstruct.graph.tables import Tables
 
-GENERATORS: dict[str, Callable[..., Graph | Tables]] = {
+GENERATORS: dict[str, Callable[..., Graph | Tables | Blocks]] = {
     "consortium": consortium,
     "planted": planted,
     "synthetic": synthetic,
@@ -73,7 +74,7 @@ def parameters(generator: str) -> dict[str, Any]:
     return {name: p.default for name, p in inspect.signature(GENERATORS[generator]).parameters.items()}
 
 
-def made(name: str) -> Graph | Tables:
+def made(name: str) -> Graph | Tables | Blocks:
     """What the generator of this name makes, or the error that says which parameter is wrong.
 
     >>> made("planted:nodes=50,seed=3").nodes
@@ -88,7 +89,7 @@ def made(name: str) -> Graph | Tables:
 def graph(name: str) -> Graph:
     """The graph of this name."""
     found = made(name)
-    return found.graph(name) if isinstance(found, Tables) else replace(found, name=name)
+    return replace(found, name=name) if isinstance(found, Graph) else found.graph(name)
 
 
 def _value(text: str) -> Any:

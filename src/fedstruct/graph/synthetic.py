@@ -48,23 +48,14 @@ def synthetic(
     features: Annotated[int, Ge(1), Le(10_000)] = 64,
     signal: Annotated[float, Ge(0), Le(1e6)] = 1.8,
     seed: Annotated[int, Ge(0)] = 0,
-) -> Graph:
+) -> Blocks:
     """Blocks of one size with power-law degrees, for graphs of any size; made once and kept in the cache.
 
     Both ends of an edge are drawn in proportion to the nodes' expected degrees, and in one class with the probability
     `homophily`. Edges drawn again count once, so that there are a few less than asked for. `signal` is the length of a
-    class's mean features in units of the noise.
+    class's mean features in units of the noise. Nothing is made before `graph` is called.
     """
-    blocks = Blocks(n, degree, classes, homophily, features, signal, seed)
-    folder = cache() / "synthetic" / "-".join([f"v{FORM}", *(f"{k}{v}" for k, v in asdict(blocks).items())])
-    try:
-        made_once(folder, blocks.write)
-    except OSError as error:
-        raise FedstructError(
-            f"a synthetic graph of about {blocks.bytes / 1e9:.2g} GB cannot be written to {folder.parent}: "
-            f"{error.strerror or error}; make room, or set XDG_CACHE_HOME to another folder"
-        ) from None
-    return mapped.read(folder, "synthetic")
+    return Blocks(n, degree, classes, homophily, features, signal, seed)
 
 
 @dataclass(frozen=True)
@@ -90,6 +81,18 @@ class Blocks:
     @property
     def bytes(self) -> float:
         return 4.0 * self.n * (self.degree + self.features + 3)
+
+    def graph(self, name: str = "synthetic") -> Graph:
+        """The graph, from the cache if it is there."""
+        folder = cache() / "synthetic" / "-".join([f"v{FORM}", *(f"{k}{v}" for k, v in asdict(self).items())])
+        try:
+            made_once(folder, self.write)
+        except OSError as error:
+            raise FedstructError(
+                f"a synthetic graph of about {self.bytes / 1e9:.2g} GB cannot be written to {folder.parent}: "
+                f"{error.strerror or error}; make room, or set XDG_CACHE_HOME to another folder"
+            ) from None
+        return mapped.read(folder, name)
 
     def write(self, folder: Path) -> None:
         """Draw everything, and write it piece by piece."""
