@@ -5,9 +5,10 @@ rounds and hops. Sums over several nodes are first solved for single nodes, as f
 a node carries after a hop is a weighted mean of what it and its neighbours carried before: hops of all rounds are
 equations for its neighbours among the nodes whose values are known. They are solved by least squares, and a node that
 weighs more than half of what the node itself does is taken for its neighbour. Classes are read off the first slopes:
-of a node whose slope is known, the one negative entry is its class.
+a sum that is zero is over nodes that do not train, which are struck out of the others; of a node whose slope is then
+known, the one negative entry is its class.
 
-    FEDSTRUCT_DATA=… python benchmarks/attack.py [--datasets cora] [--groups 1,2,3] [--accuracy-seeds 10]
+    FEDSTRUCT_DATA=… python benchmarks/attack.py [--datasets cora] [--groups 1,2,3] [--accuracy-seeds 10] [--classes]
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Found:
     training: int
 
 
-def attack(parts, method, seed: int) -> Found:
+def attack(parts, method, seed: int, edges: bool = True) -> Found:
     names = tuple(p.name for p in parts.parties)
     parties = [Listening(own, names, method.options, seed) for own in parts.parties]
     method.train(LocalFederation(parties, method.sends, "attack", separate=True), seed, Watch())
@@ -79,7 +80,7 @@ def attack(parts, method, seed: int) -> Found:
         solved = [(peer, *resolved(party.shared.outgoing, party.shared, peer)) for peer in party.shared.peers]
         targets = [(peer, node) for peer, nodes, _ in solved for node in nodes.tolist()]
         found.known += len(targets)
-        for edge in neighbours(party, solved, targets):
+        for edge in neighbours(party, solved, targets) if edges else ():
             found.claimed += 1
             found.right += edge in inner
             found.read |= {edge} & inner
@@ -95,13 +96,13 @@ def undirected(inner) -> set:
     return set(zip(np.minimum(u, v).tolist(), np.maximum(u, v).tolist(), strict=True))
 
 
-def resolved(border: Border, own: PartyGraph, peer: str, weighted: bool = True):
+def resolved(border: Border, own: PartyGraph, peer: str):
     """The peer's nodes whose own values follow from sums over groups, and how: one row of factors for each."""
     at = border.peer == own.peers.index(peer)
     _, mine, row = groups(border.peer[at], border.own[at])
     _, theirs, column = groups(border.peer[at], border.node[at])
     sums = np.zeros((len(mine), len(theirs)))
-    sums[row, column] = border.weight[at] if weighted else 1.0
+    sums[row, column] = border.weight[at]
     inverse = np.linalg.pinv(sums)
     alone = np.flatnonzero(np.abs(np.diag(inverse @ sums) - 1) < 1e-9)
     return theirs[alone], inverse[alone]
@@ -136,12 +137,20 @@ def neighbours(party: Listening, solved, targets):
 def classes(party: Listening):
     """Training nodes whose class shows in the first slopes of the first round: (owner, node, class)."""
     told = next((told for hop, told in party.slopes if hop == 0), {})
+    border, own = party.shared.incoming, party.shared
     for peer, sums in told.items():
-        nodes, factors = resolved(party.shared.incoming, party.shared, peer, weighted=False)
-        slopes = factors @ sums if len(nodes) else np.zeros((0, 1))
-        for node, slope in zip(nodes.tolist(), slopes, strict=True):
+        at = border.peer == own.peers.index(peer)
+        _, mine, row = groups(border.peer[at], border.own[at])
+        _, theirs, column = groups(border.peer[at], border.node[at])
+        over = np.zeros((len(mine), len(theirs)))
+        over[row, column] = 1
+        silent = ~sums.any(axis=1)
+        over[:, over[silent].any(axis=0)] = 0
+        inverse = np.linalg.pinv(over)
+        for j in np.flatnonzero(np.abs(np.diag(inverse @ over) - 1) < 1e-9).tolist():
+            slope = inverse[j] @ sums
             if np.abs(slope).max() > 1e-6:
-                yield peer, node, int(slope.argmin())
+                yield peer, int(theirs[j]), int(slope.argmin())
 
 
 def main() -> None:
@@ -151,6 +160,7 @@ def main() -> None:
     parser.add_argument("--partitions", default="random,louvain")
     parser.add_argument("--groups", default="1,2,3")
     parser.add_argument("--accuracy-seeds", type=int, default=10)
+    parser.add_argument("--classes", action="store_true", help="read classes only: one round, and no least squares")
     asked = parser.parse_args()
     prepare_process()
     threadpool_limits(1)  # least squares on a busy machine waits for its threads
@@ -161,10 +171,11 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for dataset in asked.datasets.split(","):
         for how in asked.partitions.split(","):
-            told_of_exchange(dataset, how, asked.accuracy_seeds)
+            if not asked.classes:
+                told_of_exchange(dataset, how, asked.accuracy_seeds)
             for name in asked.methods.split(","):
                 for least in map(int, asked.groups.split(",")):
-                    told_of_propagation(dataset, how, name, least, asked.accuracy_seeds)
+                    told_of_propagation(dataset, how, name, least, asked.accuracy_seeds, asked.classes)
 
 
 def told_of_exchange(dataset: str, how: str, seeds: int) -> None:
@@ -178,17 +189,23 @@ def told_of_exchange(dataset: str, how: str, seeds: int) -> None:
     )
 
 
-def told_of_propagation(dataset: str, how: str, name: str, least: int, seeds: int) -> None:
+def told_of_propagation(dataset: str, how: str, name: str, least: int, seeds: int, classes_only: bool) -> None:
     experiment = Experiment(dataset=dataset, method=name, partition=how, seeds=seeds, options={"min_group": least})
     runs = Runs(experiment)
     results = list(runs.all())
     sums = results[0].sums
-    found = attack(Bench().parts(experiment, 0), runs.method, 0)
+    method = runs.method
+    if classes_only:
+        method.options = method.options.model_copy(update={"rounds": 1})
+    found = attack(Bench().parts(experiment, 0), method, 0, edges=not classes_only)
     right = f"{found.claimed:,}, {100 * found.right / found.claimed:.1f} %" if found.claimed else "0"
+    read = f"{100 * len(found.read) / found.inner:.1f} %"
+    if classes_only:
+        right = read = "–"
     print(
         f"| {dataset}, {how} | {name.removeprefix('fedstruct-')}, m = {least} | {percent(results)} "
         f"| {sums['one']:,}, {sums['two']:,}, {sums['more']:,} | {found.known:,} | {right} "
-        f"| {100 * len(found.read) / found.inner:.1f} % | {100 * len(found.classes) / found.training:.1f} % |",
+        f"| {read} | {100 * len(found.classes) / found.training:.1f} % |",
         flush=True,
     )
 
