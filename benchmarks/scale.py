@@ -38,7 +38,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", default="1e4,1e5,1e6,1e7")
     parser.add_argument("--parties", default="2,5,10,50")
-    parser.add_argument("--largest-features", type=float, default=1e6, help="sizes up to which features are carried")
+    parser.add_argument("--largest-features", type=float, default=1e7, help="sizes up to which features are carried")
     parser.add_argument("--plot", type=Path)
     parser.add_argument("--one", nargs=3, metavar=("N", "PARTIES", "CARRY"), help=argparse.SUPPRESS)
     asked = parser.parse_args()
