@@ -1,5 +1,9 @@
 """Products with Â over the whole graph: put together from parts, and the same by torch and by the compiled loops."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -54,3 +58,42 @@ def test_rows_of_tables_are_those_of_the_whole(sizes, sparse, data):
     rows = np.array(sorted(data.draw(st.sets(st.integers(0, sum(sizes) - 1)))), np.int64)
     found = FeatureRows([csr_array(t) for t in tables] if sparse else tables)[rows]
     np.testing.assert_array_equal(found.toarray() if sparse else found, whole[rows])
+
+
+def test_two_threads_may_use_parallel_loops_at_once():
+    """numba's own threads abort the process if they are asked twice; where there are others, no one notices."""
+    typed = """
+import threading
+import numpy as np
+from fedstruct.models.compiled import neighbour_sums, weighted_neighbour_sums
+
+rows = 2_000
+starts, ones = np.arange(rows + 1, dtype=np.int32) * 50, np.ones((rows, 4))
+columns = np.random.default_rng(0).integers(rows, size=50 * rows, dtype=np.int32)
+right = []
+
+def summed(loop, *weights):
+    sums = np.empty_like(ones)
+    for _ in range(300):
+        loop(starts, columns, *weights, ones, sums)
+    right.append((sums == 51).all())
+
+threads = [
+    threading.Thread(target=summed, args=given)
+    for given in [(neighbour_sums,), (neighbour_sums,), (weighted_neighbour_sums, np.ones(len(columns)))]
+]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert len(right) == 3 and all(right), right
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", typed],
+        env=os.environ | {"NUMBA_THREADING_LAYER": "workqueue", "NUMBA_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
