@@ -160,6 +160,21 @@ def test_a_small_frame_does_not_make_a_large_array(entries):
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize("entries", [10**6, 10**8])
+def test_numbers_that_no_rows_bound_are_refused_before_they_take_memory(entries):
+    """A number takes a byte at least, wherever the limit is."""
+    frame = MAGIC + b"\x06Blocks" + numbers([1, 2], entries)
+    tracemalloc.start()
+    try:
+        with pytest.raises(
+            RefusedMessage, match=r"Blocks\.rows_of says it has \d+ entries, but the message ends before"
+        ):
+            decode(frame, [Blocks], Limits(sizes={"nodes": LARGEST}))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 18
+    finally:
+        tracemalloc.stop()
+
+
 def test_what_would_take_more_than_the_limit_is_refused_before_it_is_read():
     gradient = ModelGradient(0.0, np.ones(1000))
     frame = encode(gradient, "half")
@@ -213,6 +228,17 @@ def test_any_halves_are_one_array_or_none(kind, power, bits):
         assert np.isfinite(read).all()
         again = halved(read, "x")
         assert (again[0], again[1].tolist()) == (power_in_range, bits.tolist())
+
+
+@pytest.mark.parametrize("kind", ["<f4", "<f8"])
+@pytest.mark.parametrize("power", [0, 7])
+def test_halves_end_below_two_to_the_fifteenth(kind, power):
+    """The sender would have taken the next lower power."""
+    below, at = (np.array([1.0, value]).astype(np.float16).view(np.uint16) for value in (2**15 - 16, 2**15))
+    assert restored(power, below, np.dtype(kind), "x")[1] == (2**15 - 16) / 2**power
+    for bits in (at, at | np.uint16(0x8000)):
+        with pytest.raises(RefusedMessage, match=f"x has the power {power}, which does not fit its values"):
+            restored(power, bits, np.dtype(kind), "x")
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])

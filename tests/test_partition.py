@@ -1,5 +1,6 @@
 """Partitions: nothing of the graph is lost, and each party holds its own and no more."""
 
+import tracemalloc
 from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.sparse import csr_array, issparse
 
 import fedstruct as fs
 from fedstruct.errors import FedstructError
+from fedstruct.graph.cut import _check_both_ways
 from fedstruct.graph.generate import planted
 from fedstruct.graph.graph import Graph
 from fedstruct.graph.partition import cut, read_owners, write_owners
@@ -84,6 +86,72 @@ def edges(parts, party, borders):
     mine = [(party.name, int(u)) for u in border.own]
     pairs = zip(mine, theirs, strict=True) if borders == "outgoing" else zip(theirs, mine, strict=True)
     return {(*u, *v, float(w)) for (u, v), w in zip(pairs, border.weight, strict=True)}
+
+
+ONE_WAY = "payments: its edges do not go both ways with the same weight; build it with Graph.from_edges or say directed"
+
+
+def said_undirected(adjacency):
+    """The graph of this adjacency, whatever it is."""
+    n = adjacency.shape[0]
+    return Graph(csr_array(adjacency), np.ones((n, 1), np.float32), np.zeros(n, np.int64), 1, name="payments")
+
+
+@given(graphs(directed=False), st.sampled_from([np.int8, np.float32, np.float64]), st.data())
+def test_undirected_edges_go_both_ways_with_one_weight(drawn, kind, data):
+    """Up to rounding, and to the order in which the edges stand there."""
+    dense, rounded = drawn.adjacency.toarray(), 1.0
+    if kind is np.int8:
+        dense = np.ceil(dense)
+    else:
+        rounded = np.random.default_rng(0).choice([1, 1 + np.finfo(kind).eps], dense.shape)
+    for adjacency in (dense, dense * rounded):
+        fs.partition.random(said_undirected(adjacency.astype(kind)), parties=1)
+    u, v = (data.draw(st.integers(0, drawn.nodes - 1)) for _ in range(2))
+    if u == v:
+        return
+    wrong = dense.astype(kind)
+    wrong[u, v] = 0 if wrong[u, v] > 0 and data.draw(st.booleans()) else wrong[u, v] + 1
+    with pytest.raises(FedstructError, match=ONE_WAY):
+        fs.partition.random(said_undirected(wrong), parties=1)
+    assert fs.partition.random(replace(said_undirected(wrong), directed=True), parties=1)
+
+
+@given(st.lists(st.tuples(st.integers(0, 29), st.integers(0, 29)), min_size=1, max_size=80))
+def test_any_edges_that_go_one_way_are_refused(edges):
+    dense = np.zeros((30, 30), np.int8)
+    dense[tuple(np.transpose(edges))] = 1
+    if (dense == dense.T).all():
+        fs.partition.random(said_undirected(dense), parties=3)
+    else:
+        with pytest.raises(FedstructError, match=ONE_WAY):
+            fs.partition.random(said_undirected(dense), parties=3)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_a_hub_of_any_weights_goes_both_ways(kind):
+    """Its sums are rounded in another order there and back."""
+    n = 50_000
+    weights = (10 ** np.random.default_rng(0).uniform(-6, 6, n - 1)).astype(kind)
+    ends = np.zeros(n - 1, np.int64), np.arange(1, n)
+    star = csr_array((weights, ends), shape=(n, n))
+    fs.partition.random(said_undirected(star + star.T), parties=2)
+    with pytest.raises(FedstructError, match=ONE_WAY):
+        fs.partition.random(said_undirected(star), parties=2)
+
+
+def test_looking_both_ways_makes_no_copy_of_the_edges():
+    n, each = 2_000, 500
+    columns = (np.arange(n)[:, None] + np.concatenate([np.arange(1, each + 1), -np.arange(1, each + 1)])) % n
+    ring = csr_array((np.ones(2 * n * each, np.int8), columns.ravel(), np.arange(n + 1) * 2 * each), shape=(n, n))
+    graph = said_undirected(ring)
+    _check_both_ways(graph)
+    tracemalloc.start()
+    try:
+        _check_both_ways(graph)
+        assert tracemalloc.get_traced_memory()[1] < graph.adjacency.nnz
+    finally:
+        tracemalloc.stop()
 
 
 @given(partitions())
@@ -205,7 +273,7 @@ def test_what_others_have_changes_nothing_of_a_party(sparse):
         features = np.where(others[:, None], -graph.features, graph.features)
         changed = replace(
             graph,
-            adjacency=csr_array(np.where(inner, np.roll(a, 7, axis=1), a)),
+            adjacency=csr_array(np.where(inner, np.roll(a, (7, 7), axis=(0, 1)), a)),
             features=csr_array(features) if sparse else features,
             labels=np.where(others, 3 - graph.labels, graph.labels),
             ids=np.where(others, 1000, graph.ids),

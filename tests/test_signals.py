@@ -51,3 +51,20 @@ def test_a_signal_during_the_exchange_ends_a_run_in_a_sentence(number, here):
     assert (process.returncode, out) == (130, ""), err
     assert "Traceback" not in err
     assert "of 100000 runs are in run" in " ".join(err.split())
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_command_is_imported_is_a_sentence(number):
+    typed = f"""
+import os, sys
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "torch":
+            os.kill(os.getpid(), {int(number)})
+sys.meta_path.insert(0, Slow())
+sys.argv = ["fedstruct", "run", "planted:nodes=300", "--seeds", "100000"]
+from fedstruct.cli import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", typed], capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "fedstruct: stopped\n")

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ import fedstruct as fs
 from command import assert_one_sentence, typed
 from fedstruct.atomic import made_once
 from fedstruct.errors import FedstructError
-from fedstruct.graph import datasets, synthetic
+from fedstruct.graph import datasets, mapped, synthetic
 from fedstruct.graph.graph import Graph
 from fedstruct.graph.synthetic import Blocks
 
@@ -260,29 +261,119 @@ def no_json(folder):
     (folder / "about.json").write_text("{")
 
 
-def no_count(folder):
+def changed(folder, **more):
     about = json.loads((folder / "about.json").read_text())
-    del about["entries"]
-    (folder / "about.json").write_text(json.dumps(about))
+    (folder / "about.json").write_text(json.dumps({k: v for k, v in (about | more).items() if v is not None}))
+
+
+def no_count(folder):
+    changed(folder, entries=None)
+
+
+def no_checksum(folder):
+    changed(folder, columns_crc32=None)
 
 
 def a_list(folder):
     (folder / "about.json").write_text("[]")
 
 
+def nested(folder):
+    (folder / "about.json").write_text("[" * 100_000)
+
+
+def infinitely_many(folder):
+    about = (folder / "about.json").read_text()
+    (folder / "about.json").write_text(about.replace('"nodes": 300', '"nodes": 1e400'))
+    assert "1e400" in (folder / "about.json").read_text()
+
+
 def huge(folder):
-    about = json.loads((folder / "about.json").read_text())
-    (folder / "about.json").write_text(json.dumps(about | {"nodes": 10**30}))
+    changed(folder, nodes=10**30)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [shortened, lost, beyond, backwards, infinite, many_classes, no_class, no_json, no_count, a_list, huge],
-)
+def less_than_none(folder):
+    changed(folder, nodes=-1)
+
+
+def not_described(folder):
+    (folder / "about.json").unlink()
+
+
+def reversed_rows(folder):
+    starts, columns = (np.fromfile(folder / name, "<i4") for name in ("row_starts", "columns"))
+    for begin, end in pairwise(starts):
+        columns[begin:end] = columns[begin:end][::-1].copy()
+    columns.tofile(folder / "columns")
+
+
+def others(folder):
+    """Any nodes in place of those that there are."""
+    columns = np.fromfile(folder / "columns", "<i4")
+    np.random.default_rng(0).integers(300, size=len(columns), dtype=np.int32).tofile(folder / "columns")
+
+
+def swapped(folder):
+    labels = np.fromfile(folder / "labels", "<i8")
+    labels[::-1].tofile(folder / "labels")
+
+
+def one_longer(folder):
+    """A row that begins one edge later, as it well could."""
+    starts = np.fromfile(folder / "row_starts", "<i4")
+    at = np.flatnonzero(np.diff(starts))[3]
+    starts[at + 1 :][starts[at + 1 :] == starts[at + 1]] -= 1
+    starts.tofile(folder / "row_starts")
+
+
+DAMAGE = {
+    shortened: "features has 4,796 bytes instead of 4,800",
+    lost: "labels: No such file or directory",
+    beyond: "an edge names a node that does not exist",
+    backwards: "its rows do not follow each other",
+    infinite: "are not finite",
+    many_classes: "labels is not what was written",
+    no_class: "a label is negative",
+    no_json: "about.json holds no JSON object",
+    no_count: "about.json does not say 'entries' as a whole number of 32 bits",
+    no_checksum: "about.json does not say 'columns_crc32' as a whole number",
+    a_list: "about.json holds no JSON object",
+    nested: "about.json holds no JSON object",
+    infinitely_many: "about.json does not say 'nodes' as a whole number",
+    huge: "about.json does not say 'nodes' as a whole number",
+    less_than_none: "about.json does not say 'nodes' as a whole number",
+    not_described: "about.json: No such file or directory",
+    reversed_rows: "columns is not what was written",
+    others: "columns is not what was written",
+    swapped: "labels is not what was written",
+    one_longer: "row_starts is not what was written",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_folder_is_one_sentence(cached, damage):
     datasets.load(SMALL)
     (folder,) = cached.iterdir()
     damage(folder)
     said = typed("run", SMALL)
     assert_one_sentence(said, f"the graph in {folder} is damaged (")
+    assert DAMAGE[damage] in said.err
     assert "delete the folder, and it is made anew" in said.err
+
+
+@pytest.mark.parametrize("name", ["row_starts", "columns", "labels"])
+@pytest.mark.parametrize("at_once", [7, 1 << 24])
+def test_every_flipped_bit_is_found(cached, monkeypatch, name, at_once):
+    """However many numbers are checked at once, one at the end too."""
+    monkeypatch.setattr(mapped, "AT_ONCE", at_once)
+    datasets.load(SMALL)
+    (folder,) = cached.iterdir()
+    whole = (folder / name).read_bytes()
+    for at in {*range(0, len(whole), 101), len(whole) - 1}:
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << at % 8
+        (folder / name).write_bytes(damaged)
+        with pytest.raises(FedstructError, match="is damaged"):
+            datasets.load(SMALL)
+    (folder / name).write_bytes(whole)
+    assert datasets.load(SMALL).nodes == 300

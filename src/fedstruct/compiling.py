@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import wraps
+from threading import Lock
 from typing import Any
 
 from numba import njit
 
 Loop = Callable[..., Any]
+
+ALONE = Lock()
+"""Held by who runs a parallel loop: two at once abort the process where numba has no threads but its own."""
 
 
 def part(function: Loop, parallel: bool = False) -> Loop:
@@ -22,11 +27,13 @@ def part(function: Loop, parallel: bool = False) -> Loop:
 def compiled(function: Loop, parallel: bool = False) -> Loop:
     """Compile a loop that Python calls; Ctrl-C ends it as it ends anything else."""
     loop = part(function, parallel)
+    turn = ALONE if parallel else nullcontext()
 
     @wraps(function)
     def called(*arguments: Any) -> Any:
         try:
-            return loop(*arguments)
+            with turn:
+                return loop(*arguments)
         except SystemError as error:
             # What a signal raised in the meantime: numba gives a result all the same, which Python takes for a bug.
             cause: BaseException | None = error

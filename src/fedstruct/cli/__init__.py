@@ -92,7 +92,12 @@ def main() -> None:
         if len(sys.argv) == 1:
             app(["--help"], prog_name=PROGRAM, standalone_mode=False)
             sys.exit(2)
-        sys.exit(app(prog_name=PROGRAM, standalone_mode=False))
+        if (code := app(prog_name=PROGRAM, standalone_mode=False)) == 130:
+            # Ctrl-C before a command had anything that could be kept, say while it was being imported.
+            raise KeyboardInterrupt
+        sys.exit(code)
+    except KeyboardInterrupt:
+        fail("stopped", 130)
     except UsageError as error:
         fail(str(sentence(error, sys.argv[1:])), 2)
     except FedstructError as error:

@@ -74,3 +74,26 @@ def parted_rows(me, party_starts, row_starts, columns, weights, peer_kind):
             node[out], border_weights[out] = column - party_starts[party], weights[e]
             out += 1
     return starts, inner, inner_weights, own, peer, node, border_weights
+
+
+@compiled
+def products_apart(row_starts, columns, weights, values):
+    """How far A r and Aᵀ r are apart at each node, and the sum of the sizes that went into A r.
+
+    For a square CSR matrix of any type of weights; `values` is r beside zeros, so that both of a node's numbers come
+    from memory together.
+    """
+    apart, size = np.zeros(len(values)), np.zeros(len(values))
+    for row in range(len(values)):
+        # Sums of their own, which need not be written before the next number is read.
+        value, forth, sizes = values[row, 0], 0.0, 0.0
+        for e in range(row_starts[row], row_starts[row + 1]):
+            weight, column = np.float64(weights[e]), columns[e]
+            there = weight * values[column, 0]
+            forth += there
+            sizes += abs(there)
+            values[column, 1] += weight * value
+        apart[row], size[row] = forth, sizes
+    for row in range(len(values)):
+        apart[row] = abs(apart[row] - values[row, 1])
+    return apart, size

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
+from fedstruct.errors import FedstructError
 from fedstruct.graph.graph import Features, Graph
 from fedstruct.graph.party_graph import Border, PartyGraph
+from fedstruct.seeds import stream
 
 AT_ONCE = 1 << 16
 """Rows of features that are copied at once."""
@@ -22,6 +24,8 @@ def cut_up(graph: Graph, names: list[str], nodes: Sequence[np.ndarray]) -> tuple
 
     In an undirected graph the edges that leave a party are those that enter it, and stand there once.
     """
+    if not graph.directed:
+        _check_both_ways(graph)
     starts = np.cumsum([0, *map(len, nodes)])
     place = np.empty(graph.nodes, np.int32)
     for mine, start in zip(nodes, starts, strict=False):
@@ -49,11 +53,28 @@ def cut_up(graph: Graph, names: list[str], nodes: Sequence[np.ndarray]) -> tuple
     return tuple(made)
 
 
+def _check_both_ways(graph: Graph) -> None:
+    """Refuse edges that go one way: A r and Aᵀ r differ for nearly every r if A and Aᵀ do, and take no transpose."""
+    # Importing the compiler takes a while, and who only looks at a graph does without.
+    from fedstruct.graph.compiled_cut import products_apart
+
+    a = graph.adjacency
+    values = np.zeros((graph.nodes, 2))
+    values[:, 0] = stream(0, "cut", "both ways").uniform(1, 2, graph.nodes)
+    apart, size = products_apart(a.indptr, a.indices, a.data, values)
+    # Weights may differ by their own rounding, sums by that of as many numbers as a node has edges.
+    size *= max(1e-9, 8 * np.finfo(a.data.dtype).eps) if a.data.dtype.kind == "f" else 1e-9
+    if not (apart <= size).all():
+        raise FedstructError(
+            f"{graph.name}: its edges do not go both ways with the same weight; "
+            "build it with Graph.from_edges or say directed=True"
+        )
+
+
 def _parted(
     matrix: csr_array, rows: np.ndarray, place: np.ndarray, starts: np.ndarray, me: int
 ) -> tuple[csr_array, Border]:
     """Party `me`'s rows of a matrix: its inner part, and its border."""
-    # Importing the compiler takes a while, and who only looks at a graph does without.
     from fedstruct.graph.compiled_cut import parted_rows, renumbered_rows
 
     sorted_rows = renumbered_rows(rows, place, matrix.indptr, matrix.indices, matrix.data)

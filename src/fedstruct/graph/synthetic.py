@@ -26,7 +26,7 @@ from fedstruct.graph.graph import Graph
 from fedstruct.graph.parameters import checked
 from fedstruct.seeds import key, stream
 
-FORM = 1
+FORM = 2
 """Counts the ways in which such graphs have been made: files of another way are not taken for these."""
 
 MOST_ENTRIES = 2_000_000_000
