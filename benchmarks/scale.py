@@ -99,7 +99,8 @@ class Rounds(Watch):
         self.ends.append(time.perf_counter())
 
 
-def measured(nodes: float, parties: int, carry: str, rounds: int = 6) -> dict:
+def measured(nodes: float, parties: int, carry: str) -> dict:
+    rounds = 6 if nodes > AT else 41
     prepare_process()
     torch.set_num_threads(cores())
     begun = time.perf_counter()
