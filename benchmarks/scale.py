@@ -31,7 +31,7 @@ from fedstruct.methods import FedStruct
 AT, PARTIES = 1e5, 10
 """Parties vary at this size, and sizes with so many parties."""
 MEASURED = {"round": "seconds of a round", "peak": "peak memory", "bytes": "bytes of a round"}
-UNITS = {"round": "s", "peak": "MB", "bytes": "MB"}
+UNITS = {"round": "", "peak": ", MB", "bytes": ", MB"}
 
 
 def main() -> None:
@@ -139,7 +139,7 @@ def draw(rows: list[dict], path: Path) -> None:
                 axes.loglog(
                     x, y, marker="os"[i], color=COLOURS[i], markersize=4.5, linewidth=1.5, label=f"carry={carry}"
                 )
-            axes.set_title(f"{told}, {UNITS[what]}", loc="left", fontsize=10, color="#222222")
+            axes.set_title(told + UNITS[what], loc="left", fontsize=10, color="#222222")
             axes.set_xlabel("nodes")
             axes.grid(color="#e6e6e6", linewidth=0.8)
             axes.set_axisbelow(True)
