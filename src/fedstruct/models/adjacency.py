@@ -66,11 +66,8 @@ class NormalisedAdjacency:
 
     def _sums(self, of: Neighbours, width: int) -> Tensor:
         # Importing the compiler takes a while, and small graphs do without.
-        from fedstruct.models.compiled import neighbour_sums, weighted_neighbour_sums
+        from fedstruct.models.compiled import neighbour_sums
 
         sums = np.empty((len(self._share), width), self._share.numpy().dtype)
-        if of.weights is None:
-            neighbour_sums(of.indptr, of.indices, self._rows, sums)
-        else:
-            weighted_neighbour_sums(of.indptr, of.indices, of.weights, self._rows, sums)
+        neighbour_sums(of.indptr, of.indices, of.weights, self._rows, sums)
         return torch.from_numpy(sums)

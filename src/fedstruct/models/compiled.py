@@ -51,10 +51,10 @@ def prefetch(context, array, row):
 
 
 @partial(compiled, parallel=True)
-def neighbour_sums(indptr, indices, values, sums):
+def neighbour_sums(indptr, indices, weights, values, sums):
     """Each row's own values and those of the rows that it names; rows are summed by themselves, in any thread.
 
-    The values may have more columns than the sums.
+    Weights are None where all are 1. The values may have more columns than the sums.
     """
     for row in prange(len(sums)):
         for c in range(sums.shape[1]):
@@ -63,17 +63,7 @@ def neighbour_sums(indptr, indices, values, sums):
             if e + AHEAD < len(indices):
                 prefetch(values, indices[e + AHEAD])
             for c in range(sums.shape[1]):
-                sums[row, c] += values[indices[e], c]
-
-
-@partial(compiled, parallel=True)
-def weighted_neighbour_sums(indptr, indices, weights, values, sums):
-    """The same where edges have weights."""
-    for row in prange(len(sums)):
-        for c in range(sums.shape[1]):
-            sums[row, c] = values[row, c]
-        for e in range(indptr[row], indptr[row + 1]):
-            if e + AHEAD < len(indices):
-                prefetch(values, indices[e + AHEAD])
-            for c in range(sums.shape[1]):
-                sums[row, c] += weights[e] * values[indices[e], c]
+                if weights is None:
+                    sums[row, c] += values[indices[e], c]
+                else:
+                    sums[row, c] += weights[e] * values[indices[e], c]
