@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from fedstruct.models import decoupled, pieces
+from fedstruct.models import pieces
 from fedstruct.models.dropout import row_keys
 from fedstruct.models.feature_rows import FeatureRows
 from fedstruct.models.mlp import MLP, StandardRows
-from fedstruct.models.pieces import in_pieces
+from fedstruct.models.pieces import NodeFeatures, in_pieces
 
 NODES = 50
 TABLE = np.random.default_rng(0).normal(size=(NODES, 6)).astype(np.float32)
@@ -39,8 +39,10 @@ def test_nodes_judged_some_at_a_time_are_judged_alike(monkeypatch):
     module = model()
     with torch.no_grad():
         whole = module(StandardRows(TABLE, torch.float64))
-        monkeypatch.setattr(decoupled, "SOME", 7)
-        found = decoupled.predicted(module, FeatureRows([TABLE[:20], TABLE[20:]]), np.arange(NODES), torch.float64)
-        nobody = decoupled.predicted(module, FeatureRows([TABLE]), np.zeros(0, np.int64), torch.float64)
+        monkeypatch.setattr(pieces, "SOME", 7)
+        found = NodeFeatures(FeatureRows([TABLE[:20], TABLE[20:]]), np.arange(NODES), KEYS, torch.float64).logits(
+            module
+        )
+        nobody = NodeFeatures(FeatureRows([TABLE]), np.zeros(0, np.int64), KEYS[:0], torch.float64).logits(module)
     torch.testing.assert_close(found, whole)
     assert nobody.shape == (0, 3)

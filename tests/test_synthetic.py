@@ -18,6 +18,7 @@ from fedstruct.atomic import made_once
 from fedstruct.errors import FedstructError
 from fedstruct.graph import datasets, mapped, synthetic
 from fedstruct.graph.graph import Graph
+from fedstruct.graph.mapped import KINDS
 from fedstruct.graph.synthetic import Blocks
 
 NAME = "synthetic:n=2e4,features=8"
@@ -227,34 +228,31 @@ def lost(folder):
     (folder / "labels").unlink()
 
 
+def put(folder, name, at, value):
+    """Another value in one place of a file."""
+    values = np.fromfile(folder / name, KINDS[name])
+    values[at] = value
+    values.tofile(folder / name)
+
+
 def beyond(folder):
-    columns = np.fromfile(folder / "columns", "<i4")
-    columns[5] = 300
-    columns.tofile(folder / "columns")
+    put(folder, "columns", 5, 300)
 
 
 def backwards(folder):
-    starts = np.fromfile(folder / "row_starts", "<i4")
-    starts[7] = starts[-1]
-    starts.tofile(folder / "row_starts")
+    put(folder, "row_starts", 7, (folder / "columns").stat().st_size // 4)
 
 
 def infinite(folder):
-    features = np.fromfile(folder / "features", "<f4")
-    features[9] = np.inf
-    features.tofile(folder / "features")
+    put(folder, "features", 9, np.inf)
 
 
 def many_classes(folder):
-    labels = np.fromfile(folder / "labels", "<i8")
-    labels[0] = 3
-    labels.tofile(folder / "labels")
+    put(folder, "labels", 0, 3)
 
 
 def no_class(folder):
-    labels = np.fromfile(folder / "labels", "<i8")
-    labels[0] = -7
-    labels.tofile(folder / "labels")
+    put(folder, "labels", 0, -7)
 
 
 def no_json(folder):

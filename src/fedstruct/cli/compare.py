@@ -56,7 +56,9 @@ def compare(
 
     With one seed, every method has the same owners and the same split. An option goes to every method that has it.
     """
+    from fedstruct.experiments.bench import Bench
     from fedstruct.experiments.compare import Comparison
+    from fedstruct.experiments.estimate import check_all
     from fedstruct.experiments.folder import Folder
     from fedstruct.experiments.process import cores, prepare_process
     from fedstruct.experiments.show import line, shell, watching
@@ -71,11 +73,10 @@ def compare(
     )  # fmt: skip
     prepare_process()
     experiments = of_methods(given, chosen(methods))
+    bench = Bench()
     if memory is not None:
-        from fedstruct.experiments.estimate import check_all
-
-        check_all(list(experiments.values()), memory, jobs or cores())
-    study = Study(experiments)
+        check_all(list(experiments.values()), memory, jobs or cores(), bench)
+    study = Study(experiments, bench)
     comparison = Comparison(study)
     tracked = tracker(track)
     folder = Folder(out, f"{stem(dataset)}-compare", comparison.to_toml(), resume=True)

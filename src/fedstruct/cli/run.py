@@ -68,15 +68,14 @@ def run(
     if "options" in given:
         table = given["options"]
         typed["options"] = {**table, **typed.get("options", {})} if isinstance(table, dict) else table
-    experiment = Experiment.of({**given, **typed})
-    if memory is not None:
-        from fedstruct.experiments.estimate import check_all
-
-        check_all([experiment], memory, jobs)
-    _train(experiment, jobs, out, track, as_json)
+    _train(Experiment.of({**given, **typed}), jobs, memory, out, track, as_json)
 
 
-def _train(experiment: Experiment, jobs: int, out: Path | None, track: str | None, as_json: bool) -> None:
+def _train(
+    experiment: Experiment, jobs: int, memory: str | None, out: Path | None, track: str | None, as_json: bool
+) -> None:
+    from fedstruct.experiments.bench import Bench
+    from fedstruct.experiments.estimate import check_all
     from fedstruct.experiments.experiment import Runs, folder_name
     from fedstruct.experiments.folder import RunFolder
     from fedstruct.experiments.process import prepare_process
@@ -86,8 +85,11 @@ def _train(experiment: Experiment, jobs: int, out: Path | None, track: str | Non
     from fedstruct.federation.watch import Watch, Watches
 
     prepare_process()
+    bench = Bench()
+    if memory is not None:
+        check_all([experiment], memory, jobs, bench)
     with working("graph and partition"):
-        runs = Runs(experiment)
+        runs = Runs(experiment, bench)
     tracked, name = tracker(track), folder_name(experiment)
     folder = RunFolder(out, name, experiment.to_toml(), runs.about)
     results: list[dict[str, Any]] = []

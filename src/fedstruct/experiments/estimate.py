@@ -7,7 +7,7 @@ small; benchmarks/scale.py prints it beside what was taken.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from fedstruct.errors import FedstructError
+from fedstruct.experiments.bench import Bench
 from fedstruct.experiments.config import Experiment
 from fedstruct.graph import generators
 from fedstruct.graph.graph import Graph
@@ -56,16 +57,15 @@ class Size:
     train: float
 
     @classmethod
-    def asked(cls, experiment: Experiment) -> Self:
+    def asked(cls, experiment: Experiment, bench: Bench | None = None) -> Self:
         """The size of an experiment's graph; a synthetic one need not be made for it."""
         parties = experiment.parties or 10
-        if generators.is_generated(experiment.dataset):
-            made = generators.made(experiment.dataset)
-            if isinstance(made, Blocks):
-                n, width = made.n, made.features
-                entries = int(n * made.degree)
-                return cls(n, entries, 1, width, n * width, False, made.classes, parties, experiment.train)
-        return cls.of(experiment.load_graph(), parties, experiment.train)
+        if generators.family(experiment.dataset) == "synthetic":
+            blocks = generators.made(experiment.dataset)
+            assert isinstance(blocks, Blocks)
+            n, width, entries = blocks.n, blocks.features, int(blocks.n * blocks.degree)
+            return cls(n, entries, 1, width, n * width, False, blocks.classes, parties, experiment.train)
+        return cls.of((bench or Bench()).graph(experiment), parties, experiment.train)
 
     @classmethod
     def of(cls, graph: Graph, parties: int, train: float) -> Self:
@@ -97,10 +97,10 @@ def held(method: Method, size: Size) -> dict[str, float]:
     return holds
 
 
-def check_all(experiments: Sequence[Experiment], memory: str, jobs: int) -> None:
+def check_all(experiments: Sequence[Experiment], memory: str, jobs: int, bench: Bench) -> None:
     """Refuse experiments on one graph if any of them needs more than its share of this amount."""
     most = parsed(memory) // min(jobs, sum(e.seeds for e in experiments))
-    size = Size.asked(experiments[0])
+    size = Size.asked(experiments[0], bench)
     for experiment in experiments:
         check(experiment.build_method(), size, most)
 
@@ -140,8 +140,7 @@ def _share(options: Any, size: Size) -> float:
         return 1.0
     inner = size.entries / size.nodes / max(size.parties, 1)
     hops = len(options.sage_hidden) if isinstance(options, GNNOptions) else getattr(options, "hops", 0)
-    reached: Mapping[int, float] = {hop: inner**hop for hop in range(hops + 1)}
-    return min(1.0, size.train * sum(reached.values()))
+    return min(1.0, size.train * float(sum(inner**hop for hop in range(hops + 1))))
 
 
 def _gigabytes(count: float) -> str:

@@ -12,7 +12,7 @@ def prepare_process() -> None:
     """Make this process ready for many short runs: one thread each, and freed memory kept for the next.
 
     One thread, because the sums are small, and because their order then is the same everywhere. glibc hands large
-    arrays back to the system as soon as they are freed and faults them in again: a fifth of the exchange's time.
+    arrays back to the system as soon as they are freed, and faults them in again.
     """
     import torch
 

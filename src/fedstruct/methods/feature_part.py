@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,10 +12,9 @@ from torch import Tensor
 from fedstruct.methods.feature_model import Computation
 from fedstruct.methods.propagated_options import PropagatedOptions
 from fedstruct.methods.view import View
-from fedstruct.models.decoupled import LocalHops, predicted
+from fedstruct.models.decoupled import LocalHops
 from fedstruct.models.flat import Flat
-from fedstruct.models.mlp import StandardRows
-from fedstruct.models.pieces import in_pieces
+from fedstruct.models.pieces import NodeFeatures
 from fedstruct.structure.kernels import normalised
 
 When = tuple[int | str, ...]
@@ -79,19 +77,11 @@ class FeaturesCarried(FeaturePart):
 
     def __init__(self, options: PropagatedOptions, view: View) -> None:
         super().__init__(options, view)
-        self._nodes = np.arange(len(view.labels))
-
-    @cached_property
-    def _rows(self) -> StandardRows:
-        return StandardRows(self.view.features[self._nodes], self.options.precision)
+        self._features = NodeFeatures(view.features, np.arange(len(view.labels)), view.keys, options.precision)
 
     def begin(self, theta: Tensor, rate: float, when: When) -> Tensor:
         self.model.load(theta)
-        self._predicted: Tensor
-        if torch.is_grad_enabled():
-            self._predicted = in_pieces(self.model.module, self._rows, self.view.keys, rate, when)
-        else:
-            self._predicted = predicted(self.model.module, self.view.features, self._nodes, self.options.precision)
+        self._predicted = self._features.logits(self.model.module, rate, when)
         # What is carried is cut off here: its slope comes back over the border, and not through autograd.
         carried: Tensor = self._predicted.detach()
         self._leaf: Tensor = carried.clone().requires_grad_()

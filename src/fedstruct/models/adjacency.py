@@ -26,7 +26,6 @@ class NormalisedAdjacency:
     def __init__(self, neighbours: Neighbours, dtype: torch.dtype, many: int = MANY) -> None:
         self._large = len(neighbours.indices) >= many
         self._neighbours = neighbours
-        self._dtype = dtype
         if self._large:
             self._rows: np.ndarray | None = None
             self._share = torch.from_numpy(1 / neighbours.degrees()).to(dtype)[:, None]

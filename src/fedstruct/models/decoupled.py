@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 import torch
 from scipy.sparse import csr_array
-from torch import Tensor, nn
+from torch import Tensor
 
 from fedstruct.models.feature_rows import FeatureRows
-from fedstruct.models.mlp import MLP, StandardRows
-from fedstruct.models.pieces import SOME, in_pieces
+from fedstruct.models.mlp import MLP
+from fedstruct.models.pieces import NodeFeatures
 from fedstruct.models.sparse import SparseMatrix
 from fedstruct.structure.kernels import columns_of, onto_columns, picked
 
@@ -50,23 +48,8 @@ class DecoupledGCN:
     ) -> None:  # fmt: skip
         """`adjacency` is Â; `keys` names each of its nodes to dropout."""
         self._hops = LocalHops(adjacency, nodes, layers, dtype)
-        self._all = features
-        self._keys = keys[self._hops.used]
-        self._dtype = dtype
-
-    @cached_property
-    def _features(self) -> StandardRows:
-        return StandardRows(self._all[self._hops.used], self._dtype)
+        self._features = NodeFeatures(features, self._hops.used, keys[self._hops.used], dtype)
 
     def logits(self, module: MLP, rate: float = 0.0, when: tuple[int | str, ...] = ()) -> Tensor:
         """Â^L MLP(X); with a rate, under dropout, whose draws are named by `when`."""
-        if torch.is_grad_enabled():
-            return self._hops @ in_pieces(module, self._features, self._keys, rate, when)
-        # What judges all nodes, once, holds the hidden units of some of them at a time.
-        return self._hops @ predicted(module, self._all, self._hops.used, self._dtype)
-
-
-def predicted(module: nn.Module, features: FeatureRows, nodes: np.ndarray, dtype: torch.dtype) -> Tensor:
-    """MLP(X) for these nodes, some at a time."""
-    pieces = [nodes[at : at + SOME] for at in range(0, max(len(nodes), 1), SOME)]
-    return torch.cat([module(StandardRows(features[piece], dtype)) for piece in pieces])
+        return self._hops @ self._features.logits(module, rate, when)

@@ -1,4 +1,4 @@
-"""FeatureRows of features on top of each other, none of them copied: rows are taken out where they are needed."""
+"""Tables of features on top of each other, none of them copied: rows are taken out where they are needed."""
 
 from __future__ import annotations
 

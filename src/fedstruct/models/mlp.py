@@ -64,18 +64,17 @@ class StandardRows:
     def mixed(self, matrix: SparseMatrix) -> StandardRows:
         """The rows of this matrix times these rows, which must be dense."""
         assert isinstance(self.scaled, Tensor)
-        mixed = copy(self)
-        mixed.scaled, mixed.offsets = matrix @ self.scaled, matrix @ self.offsets
-        mixed.rows = len(mixed.offsets)
-        return mixed
+        return self._with(matrix @ self.scaled, matrix @ self.offsets)
 
     def some(self, at: slice) -> StandardRows:
         """Some of these rows, which must be dense; nothing is copied."""
         assert isinstance(self.scaled, Tensor)
-        some = copy(self)
-        some.scaled, some.offsets = self.scaled[at], self.offsets[at]
-        some.rows = len(some.offsets)
-        return some
+        return self._with(self.scaled[at], self.offsets[at])
+
+    def _with(self, scaled: Tensor, offsets: Tensor) -> StandardRows:
+        other = copy(self)
+        other.scaled, other.offsets, other.rows = scaled, offsets, len(offsets)
+        return other
 
     def times(self, weight: Tensor, gamma: Tensor, beta: Tensor) -> Tensor:
         """LayerNorm and the product after it as one step: W(γ ⊙ x̂ + β) = x̂ (γ ⊙ W) + Wβ."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from fedstruct.models.feature_rows import FeatureRows
 from fedstruct.models.mlp import StandardRows
 
 SOME = 1 << 13
@@ -16,6 +18,26 @@ SOME = 1 << 13
 
 MANY = 1 << 16
 """Rows from which on to read and write the hidden units of all takes longer than to compute them twice."""
+
+
+class NodeFeatures:
+    """The features of some nodes, for a model to be applied to, in round after round or once."""
+
+    def __init__(self, features: FeatureRows, nodes: np.ndarray, keys: np.ndarray, dtype: torch.dtype) -> None:
+        """`keys` names these nodes to dropout."""
+        self._features, self._nodes, self._keys, self._dtype = features, nodes, keys, dtype
+
+    @cached_property
+    def _rows(self) -> StandardRows:
+        return StandardRows(self._features[self._nodes], self._dtype)
+
+    def logits(self, module: nn.Module, rate: float = 0.0, when: tuple[int | str, ...] = ()) -> Tensor:
+        """With a rate, under dropout; outside autograd without it, and then nothing is kept."""
+        if torch.is_grad_enabled():
+            return in_pieces(module, self._rows, self._keys, rate, when)
+        # What judges all nodes, once, holds the features and hidden units of some of them at a time.
+        pieces = [self._nodes[at : at + SOME] for at in range(0, max(len(self._nodes), 1), SOME)]
+        return torch.cat([module(StandardRows(self._features[piece], self._dtype)) for piece in pieces])
 
 
 def in_pieces(

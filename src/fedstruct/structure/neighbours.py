@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import csr_array
 
 from fedstruct.graph.party_graph import PartyGraph
-from fedstruct.structure.kernels import compressed, divide_rows
+from fedstruct.structure.kernels import compressed, normalised, row_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +30,7 @@ class Neighbours:
         """D̃: the weights of a node's edges and of its self loop."""
         if self.weights is None:
             return np.diff(self.indptr) + 1.0
-        filled = np.diff(self.indptr) > 0
-        sums = np.ones(self.nodes)
-        sums[filled] += np.add.reduceat(self.weights, self.indptr[:-1][filled])
-        return sums
+        return row_sums(self._matrix()) + 1.0
 
     def transposed(self) -> Neighbours:
         """The rows of Aᵀ."""
@@ -45,9 +42,7 @@ class Neighbours:
 
     def normalised(self) -> csr_array:
         """Â = D̃⁻¹ (A + I)."""
-        looped = (self._matrix() + eye_array(self.nodes, format="csr")).tocsr()
-        looped.sort_indices()
-        return divide_rows(looped, self.degrees())
+        return normalised(self._matrix())
 
     def _matrix(self) -> csr_array:
         weights = np.ones(len(self.indices), np.int8) if self.weights is None else self.weights
@@ -64,15 +59,15 @@ def together(owns: Sequence[PartyGraph]) -> Neighbours:
     """
     starts = np.concatenate([[0], np.cumsum([own.nodes for own in owns])])
     first = dict(zip((own.name for own in owns), starts.tolist(), strict=False))
-    lengths = np.concatenate([_lengths(own)[0] for own in owns])
-    indptr = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+    lengths = [(np.diff(own.inner.indptr), np.bincount(own.outgoing.own, minlength=own.nodes)) for own in owns]
+    whole = np.concatenate([inside + outside for inside, outside in lengths])
+    indptr = np.concatenate([[0], np.cumsum(whole, dtype=np.int64)])
     indices = np.empty(indptr[-1], np.int32)
     weights = np.empty(indptr[-1]) if any(map(_weighted, owns)) else None
     # Party by party: what is made on the way is of the size of one.
-    for own, start in zip(owns, starts.tolist(), strict=False):
+    for own, start, (inside, outside) in zip(owns, starts.tolist(), lengths, strict=False):
         inner, out = own.inner, own.outgoing
         row = indptr[start : start + own.nodes]
-        _, inside, outside = _lengths(own)
         order = np.argsort(out.own, kind="stable")
         peers = np.array([first[peer] for peer in own.peers], np.int64)
         at = _places(row, inside), _places(row + inside, outside)
@@ -83,13 +78,6 @@ def together(owns: Sequence[PartyGraph]) -> Neighbours:
     if indptr[-1] <= np.iinfo(np.int32).max:
         indptr = indptr.astype(np.int32)
     return Neighbours(indptr, indices, weights, symmetric=not any(own.directed for own in owns))
-
-
-def _lengths(own: PartyGraph) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """How many neighbours each node has, in all, inside and outside."""
-    inside = np.diff(own.inner.indptr)
-    outside = np.bincount(own.outgoing.own, minlength=own.nodes)
-    return inside + outside, inside, outside
 
 
 def _places(start: np.ndarray, lengths: np.ndarray) -> np.ndarray:
